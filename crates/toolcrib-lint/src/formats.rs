@@ -168,8 +168,7 @@ fn tool(entry: &Map<String, Value>) -> Result<Option<(LintTool, Option<Format>)>
         title: text("title")?.or_else(of_annotations),
         output_schema: entry.get("outputSchema").filter(|schema| !schema.is_null()).cloned(),
         origin: text("origin")?,
-        source: None,
-        framework: false,
+        ..LintTool::default()
     };
     Ok(Some((tool, format)))
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::{
     catalog::{LintCatalog, Subject},
+    rules::STEERS,
     text::visible,
 };
 
@@ -17,6 +18,8 @@ pub enum Severity {
     Error,
     /// The model will choose or call it worse than possible, or it costs more than necessary.
     Warning,
+    /// What would be a warning, about a text that a [third party](crate::LintTool::foreign) worded.
+    Note,
 }
 
 /// One problem. None of its texts contains an invisible character, a control character or a line
@@ -39,6 +42,8 @@ pub struct Finding {
     pub help: String,
     #[serde(skip)]
     position: Option<usize>,
+    #[serde(skip)]
+    foreign: bool,
 }
 
 impl Finding {
@@ -62,6 +67,7 @@ impl Finding {
             message: visible(message),
             help: visible(help),
             position: None,
+            foreign: false,
         }
     }
 
@@ -70,6 +76,7 @@ impl Finding {
     pub fn of(mut self, subject: &Subject<'_>) -> Self {
         let tool = subject.tool();
         self.position = Some(subject.position());
+        self.foreign = tool.foreign;
         self.tool = Some(visible(&tool.name));
         self.origin = tool.origin.as_deref().map(visible);
         self
@@ -108,12 +115,19 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Adds a finding of the current rule; drops it beyond five about one tool.
+    /// Adds a finding of the current rule; drops it beyond five about one tool. A warning about the
+    /// wording of a third party becomes a note, unless its text steers the model.
     pub fn push(&mut self, mut finding: Finding) {
         let found = self.of_a_kind.entry(finding.position).or_default();
         *found += 1;
         if *found > MOST_OF_A_KIND && finding.position.is_some() {
             return;
+        }
+        if finding.severity == Severity::Warning
+            && finding.foreign
+            && !STEERS.contains(&&*self.rule)
+        {
+            finding.severity = Severity::Note;
         }
         finding.rule.clone_from(&self.rule);
         self.found.push(finding);
@@ -156,6 +170,8 @@ pub struct Totals {
     pub errors: usize,
     /// The number of warnings.
     pub warnings: usize,
+    /// The number of notes.
+    pub notes: usize,
 }
 
 /// The result of checking a catalog.
@@ -178,22 +194,23 @@ impl Report {
             chars: subject.chars(),
             tokens: subject.tokens(),
         };
-        let errors = findings.iter().filter(|f| f.severity == Severity::Error).count();
+        let of = |severity| findings.iter().filter(|found| found.severity == severity).count();
         Self {
             tools: catalog.tools().iter().map(size).collect(),
             totals: Totals {
                 tools: catalog.tools().len(),
                 chars: catalog.tools().iter().map(Subject::chars).sum(),
                 tokens: catalog.tools().iter().map(Subject::tokens).sum(),
-                errors,
-                warnings: findings.len() - errors,
+                errors: of(Severity::Error),
+                warnings: of(Severity::Warning),
+                notes: of(Severity::Note),
             },
             findings,
         }
     }
 
-    /// Whether the report contains no findings.
+    /// Whether the report contains no errors and no warnings. Notes may be there.
     pub fn is_clean(&self) -> bool {
-        self.findings.is_empty()
+        self.totals.errors + self.totals.warnings == 0
     }
 }

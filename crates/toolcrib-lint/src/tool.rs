@@ -24,6 +24,12 @@ pub struct LintTool {
     /// Whether it is one of Toolcrib's built-in tools, such as `read_skill`: the reader of the
     /// report cannot change its wording, only the content of skills in it.
     pub framework: bool,
+    /// Whether a third party worded it. Warnings about its texts become
+    /// [notes](crate::Severity::Note), because only that party can improve them.
+    pub foreign: bool,
+    /// Whether its definition is [deferred](toolcrib_core::ToolDefinition::deferred): no request
+    /// contains it until the model finds the tool.
+    pub deferred: bool,
 }
 
 impl LintTool {
@@ -60,6 +66,8 @@ impl From<&ToolDefinition> for LintTool {
             origin: Some(tool.origin().to_owned()),
             source: None,
             framework: tool.is_framework(),
+            foreign: tool.is_foreign_definition(),
+            deferred: tool.deferred() == Some(true),
         }
     }
 }

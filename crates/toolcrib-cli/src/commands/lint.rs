@@ -120,9 +120,12 @@ async fn of_project(
             // A source that was not queried is not a finding.
             known.sources.clear();
         }
-        let listed = known.tools.iter().chain(&known.refused).map(|known| {
-            let tool = LintTool::from(known.tool.definition());
-            LintTool { source: known.source.clone(), ..tool }
+        let mut undeferred = known.tools.iter().map(|known| known.tool.clone()).collect();
+        let deferred = project.deferral().take(&mut undeferred, |_| false);
+        let listed = known.tools.iter().chain(&known.refused).map(|known| LintTool {
+            source: known.source.clone(),
+            deferred: deferred.iter().any(|tool| tool.same(&known.tool)),
+            ..LintTool::from(known.tool.definition())
         });
         let of_skills = of_skills(project).await?;
         let tools: Vec<LintTool> =

@@ -163,6 +163,7 @@ impl ServerFinding {
         let severity = match found.severity {
             Severity::Error => ServerSeverity::Error,
             Severity::Warning => ServerSeverity::Warning,
+            Severity::Note => ServerSeverity::Note,
         };
         let finding = Self::new(severity, &found.rule, found.message.clone(), &found.help);
         let named = found.tool.as_ref().map(|tool| format!("`{tool}`"));

@@ -38,17 +38,19 @@ pub(crate) fn withheld(sources: &[KnownSource], flags: &str) {
     }
 }
 
-/// Prints the findings by tool, and a summary.
+/// Prints the findings by tool, and a summary. Notes are counted unless `verbose`.
 pub(crate) fn findings(report: &Report, quiet: bool, verbose: bool) {
+    let shown =
+        || report.findings.iter().filter(|found| verbose || found.severity != Severity::Note);
     for (position, tool) in report.tools.iter().enumerate() {
-        let mut found = report.findings.iter().filter(|found| found.position() == Some(position));
+        let mut found = shown().filter(|found| found.position() == Some(position));
         let first = found.next();
         if first.is_some() || verbose {
             head(tool);
         }
         first.into_iter().chain(found).for_each(one);
     }
-    let of_none: Vec<_> = report.findings.iter().filter(|f| f.position().is_none()).collect();
+    let of_none: Vec<_> = shown().filter(|found| found.position().is_none()).collect();
     if !of_none.is_empty() {
         say!("{STRONG}all tools{STRONG:#}");
         of_none.into_iter().for_each(one);
@@ -63,9 +65,15 @@ pub(crate) fn findings(report: &Report, quiet: bool, verbose: bool) {
     } else {
         say!(
             "{size}, {} ({}, {})",
-            count(report.findings.len(), "finding"),
+            count(totals.errors + totals.warnings, "finding"),
             count(totals.errors, "error"),
             count(totals.warnings, "warning")
+        );
+    }
+    if totals.notes > 0 && !verbose {
+        let notes = count(totals.notes, "note");
+        note!(
+            "{DIM}{notes} about texts of third parties, which only these can improve; -v shows them{DIM:#}"
         );
     }
 }
@@ -84,6 +92,7 @@ fn one(finding: &Finding) {
     let (style, word) = match finding.severity {
         Severity::Error => (BAD, "error"),
         Severity::Warning => (WARN, "warning"),
+        Severity::Note => (DIM, "note"),
     };
     let Finding { rule, message, help, .. } = finding;
     say!("  {style}{word}{style:#}{DIM}[{}]{DIM:#} {}", safe(rule), safe(message));

@@ -178,3 +178,89 @@ fn a_project_begins_with_a_file_or_a_url() {
         assert!(!dir.path().join("other").exists());
     }
 }
+
+#[test]
+fn a_project_begun_from_a_file_asks_before_it_writes_and_passes_check_and_lint() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let run = |args: &[&str]| -> Outcome {
+        toolcrib().args(args).current_dir(dir.path()).output().unwrap().into()
+    };
+    let database = rusqlite::Connection::open(dir.path().join("shop.db")).unwrap();
+    database.execute_batch("CREATE TABLE customers (id INTEGER PRIMARY KEY, city TEXT)").unwrap();
+    let document = r#"{ "openapi": "3.1.0", "servers": [{ "url": "https://api.example" }], "paths": { "/orders": {
+        "get": { "operationId": "listOrders", "summary": "The orders" },
+        "post": { "operationId": "addOrder", "summary": "An order", "requestBody": { "content": {
+            "application/json": { "schema": { "type": "object", "properties": { "city": {} } } } } } } } } }"#;
+    fs::write(dir.path().join("openapi.json"), document).unwrap();
+    let servers = format!(
+        r#"{{ "mcpServers": {{ "small": {{ "command": "python3", "args": [{:?}, "small"] }} }} }}"#,
+        crate::mcp::server()
+    );
+    fs::write(dir.path().join("servers.json"), servers).unwrap();
+
+    for from in ["shop.db", "openapi.json", "servers.json"] {
+        let project = format!("from_{}", from.split('.').next().unwrap());
+        let begun = run(&["init", &project, "--from", from]);
+        assert_eq!(begun.code, Some(0), "{}", begun.stderr);
+        let check = run(&["check", "-p", &project]);
+        assert_eq!(check.code, Some(0), "{from}: {}{}", check.stdout, check.stderr);
+        let lint = run(&["lint", "-p", &project]);
+        assert_eq!(lint.code, Some(0), "{from}: {}{}", lint.stdout, lint.stderr);
+    }
+    let file = fs::read_to_string(dir.path().join("from_shop/toolcrib.toml")).unwrap();
+    assert!(file.contains("file = \"../shop.db\""), "{file}");
+    let servers = fs::read_to_string(dir.path().join("from_servers/.mcp.json")).unwrap();
+    assert!(servers.contains("\"cwd\": \"..\""), "{servers}");
+
+    let rows =
+        run(&["call", "-p", "from_shop", "shop_query", "sql=SELECT count(*) AS n FROM customers"]);
+    assert_eq!(rows.code, Some(0), "{}{}", rows.stdout, rows.stderr);
+    let added = run(&["call", "-p", "from_openapi", "addOrder"]);
+    assert!(added.stderr.contains("It may change something."), "{}{}", added.stdout, added.stderr);
+    let explained = run(&["explain", "-p", "from_openapi", "listOrders"]);
+    assert!(!explained.stdout.contains("It may change something."), "{}", explained.stdout);
+}
+
+#[test]
+fn the_tools_of_every_kind_pass_lint() {
+    let dir = tempfile::TempDir::new().unwrap();
+    rusqlite::Connection::open(dir.path().join("shop.db"))
+        .unwrap()
+        .execute_batch("CREATE TABLE customers (id INTEGER PRIMARY KEY)")
+        .unwrap();
+    let project = r#"
+policy_default = "allow"
+[agent]
+model = "script:script.toml"
+[database.shop]
+file = "shop.db"
+[files.work]
+folder = "work"
+write = true
+[[tool]]
+kind = "files"
+[[tool]]
+kind = "terminal"
+[[tool]]
+kind = "memory"
+scope = "principal"
+[[tool]]
+kind = "todo"
+[[tool]]
+kind = "clarify"
+[[tool]]
+kind = "code"
+[[tool]]
+kind = "web"
+[[tool]]
+kind = "sql_explore"
+name = "shop"
+description = "The customers of a shop."
+"#;
+    fs::create_dir(dir.path().join("work")).unwrap();
+    fs::write(dir.path().join("toolcrib.toml"), project).unwrap();
+    fs::write(dir.path().join("script.toml"), "[[rule]]\nname = \"x\"\ntext = \"x\"\n").unwrap();
+    let lint: Outcome =
+        toolcrib().args(["lint", "-p", "."]).current_dir(dir.path()).output().unwrap().into();
+    assert_eq!(lint.code, Some(0), "{}{}", lint.stdout, lint.stderr);
+}

@@ -296,6 +296,14 @@ impl ToolBuilder {
         self
     }
 
+    /// Marks a definition as worded by a third party; see
+    /// [`ToolDefinition::is_foreign_definition`].
+    #[doc(hidden)]
+    pub fn foreign_definition(mut self) -> Self {
+        self.settings.foreign_definition = true;
+        self
+    }
+
     /// Marks a tool as Toolcrib's own; see [`ToolDefinition::is_framework`].
     #[doc(hidden)]
     pub fn framework(mut self) -> Self {

@@ -144,6 +144,7 @@ pub(crate) struct ToolSettings {
     pub(crate) artifact_policy: ArtifactPolicy,
     pub(crate) artifact_kind: Option<Arc<str>>,
     pub(crate) framework: bool,
+    pub(crate) foreign_definition: bool,
     pub(crate) skill: Option<SkillId>,
     pub(crate) meta: Map<String, Value>,
 }
@@ -510,6 +511,12 @@ impl ToolDefinition {
     /// literally apply to it; patterns and the default do not.
     pub fn is_framework(&self) -> bool {
         self.settings.framework
+    }
+
+    /// Whether a third party worded the definition: an MCP server, a hub or an API's document. The
+    /// project cannot improve such texts.
+    pub fn is_foreign_definition(&self) -> bool {
+        self.settings.foreign_definition
     }
 
     /// The digest of the model's texts of this tool.

@@ -160,7 +160,7 @@ impl Deferral {
 
     /// Takes the deferred ones out of the permitted tools of an iteration, in order. A tool that
     /// `stays` for another reason is not deferred.
-    pub(crate) fn take(&self, tools: &mut Vec<Tool>, stays: impl Fn(&Tool) -> bool) -> Vec<Tool> {
+    pub fn take(&self, tools: &mut Vec<Tool>, stays: impl Fn(&Tool) -> bool) -> Vec<Tool> {
         let counted = tools.iter().filter(|tool| !tool.is_framework()).count();
         let are_many = self.above.is_some_and(|above| counted > above);
         let declares = |tool: &Tool| tool.deferred() == Some(true);

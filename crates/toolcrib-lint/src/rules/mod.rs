@@ -88,6 +88,10 @@ pub(crate) const ATTACKS: [&str; 5] = [
 /// Those about texts that definitions of other parties are cleaned of.
 pub(crate) const CLEANED: [&str; 2] = ["hidden-characters", "padded-text"];
 
+/// The warnings about texts that steer a model to or from a tool. They concern the project whoever
+/// worded them.
+pub(crate) const STEERS: [&str; 2] = ["claims-precedence", "speaks-of-foreign-tool"];
+
 /// All rules, in the order of `docs/lint.md`.
 pub(crate) fn all() -> Vec<Rule> {
     vec![

@@ -81,7 +81,16 @@ fn values(parameter: &Parameter<'_>) -> Option<Vec<String>> {
     let (lists, examples, parts) = (LISTS.as_ref()?, EXAMPLES.as_ref()?, PARTS.as_ref()?);
     lists.captures_iter(description).find_map(|list| {
         let found = ["announced", "bars", "quoted"].iter().find_map(|kind| list.name(kind))?;
-        let before = description.get(..found.start())?;
+        let mut before = description.get(..found.start())?;
+        if before.matches('`').count() % 2 == 1 {
+            let (outside, code) = before.rsplit_once('`')?;
+            let is_whole = code.is_empty() && description.get(found.end()..)?.starts_with('`');
+            // A command line has bars too.
+            if !is_whole {
+                return None;
+            }
+            before = outside;
+        }
         if examples.is_match(before) || parts.is_match(before) {
             return None;
         }

@@ -10,7 +10,8 @@ use crate::{
 const LARGEST_TOOL: usize = 1_000;
 
 pub(super) fn tool(catalog: &LintCatalog<'_>, findings: &mut Findings) {
-    for tool in catalog.tools().iter().filter(|tool| tool.tokens() > LARGEST_TOOL) {
+    let is_large = |tool: &&Subject<'_>| tool.tokens() > LARGEST_TOOL && !tool.tool().deferred;
+    for tool in catalog.tools().iter().filter(is_large) {
         let message = format!(
             "{} takes about {} tokens of every request ({} characters)",
             tool.shown(),
@@ -26,13 +27,13 @@ pub(super) fn tool(catalog: &LintCatalog<'_>, findings: &mut Findings) {
 }
 
 pub(super) fn catalog(catalog: &LintCatalog<'_>, findings: &mut Findings) {
-    let tools = catalog.tools();
-    let tokens: usize = tools.iter().map(Subject::tokens).sum();
+    let mut largest: Vec<_> = catalog.tools().iter().filter(|tool| !tool.tool().deferred).collect();
+    let tokens: usize = largest.iter().map(|tool| tool.tokens()).sum();
     let most = catalog.max_tokens();
     if tokens <= most {
         return;
     }
-    let mut largest: Vec<&Subject<'_>> = tools.iter().collect();
+    let tools = largest.len();
     largest.sort_by_key(|tool| std::cmp::Reverse(tool.tokens()));
     let largest: Vec<String> = largest
         .iter()
@@ -40,8 +41,7 @@ pub(super) fn catalog(catalog: &LintCatalog<'_>, findings: &mut Findings) {
         .map(|tool| format!("{} (~{} tokens)", tool.shown(), tool.tokens()))
         .collect();
     let message = format!(
-        "all {} tools take about {tokens} tokens of every request, over {most}; the largest: {}",
-        tools.len(),
+        "all {tools} tools take about {tokens} tokens of every request, over {most}; the largest: {}",
         some_of(&largest)
     );
     let help = "offer them by skill or toolset, remove unused ones, shorten the largest";

@@ -192,7 +192,12 @@ impl Definitions<'_> {
             builder = builder.max_result_chars(chars);
         }
         let server = self.server.as_str();
-        builder.toolset("mcp").origin(Arc::clone(self.origin)).mcp_server(server).untrusted()
+        builder
+            .toolset("mcp")
+            .origin(Arc::clone(self.origin))
+            .mcp_server(server)
+            .untrusted()
+            .foreign_definition()
     }
 
     /// A trusted server's annotations of a tool's effects, with the protocol's defaults. For any

@@ -3,7 +3,8 @@
 use std::{
     fs::File,
     io::Read as _,
-    path::{Path, PathBuf},
+    iter,
+    path::{Component, Path, PathBuf, absolute},
 };
 
 use toolcrib_capabilities::http::Url;
@@ -56,8 +57,9 @@ pub fn init_from(dir: &Path, source: &Path) -> Result<InitReport, InitError> {
     if first == SQLITE {
         let real =
             source.canonicalize().map_err(|error| unusable(format!("cannot be read: {error}")))?;
+        let path = seen_from(dir, &real);
         let path =
-            real.to_str().ok_or_else(|| unusable("has a path that is not UTF-8".to_owned()))?;
+            path.to_str().ok_or_else(|| unusable("has a path that is not UTF-8".to_owned()))?;
         let text = of_database(&identifier(&shown), &shown, path);
         return write_all(dir, &[(PROJECT_FILE.to_owned(), text)]).map(InitReport::from);
     }
@@ -67,7 +69,7 @@ pub fn init_from(dir: &Path, source: &Path) -> Result<InitReport, InitError> {
         Ok(document) => return write_document(dir, &shown, &text, &document, None),
         Err(error) => error,
     };
-    let Some(servers) = imported(source, &text) else {
+    let Some(servers) = imported(source, &text, |folder| seen_from(dir, folder)) else {
         return Err(unusable(format!(
             "is neither a SQLite database nor an `mcpServers` file nor an OpenAPI document ({error})"
         )));
@@ -117,6 +119,23 @@ fn write_document(
     Ok(InitReport { files, notices })
 }
 
+/// The path of an existing file or folder, as seen from a folder that may not exist yet: relative if
+/// both are below one folder other than the root, so that they can be moved together.
+fn seen_from(dir: &Path, real: &Path) -> PathBuf {
+    let Ok(dir) = absolute(dir) else { return real.to_owned() };
+    // A symlink in the path of the folder would lead `..` elsewhere.
+    let canonical =
+        |found: &Path| Some(found.canonicalize().ok()?.join(dir.strip_prefix(found).ok()?));
+    let Some(dir) = dir.ancestors().find_map(canonical) else { return real.to_owned() };
+    let common = dir.components().zip(real.components()).take_while(|(a, b)| a == b).count();
+    // The root is a component too.
+    if common < 2 || dir.components().any(|part| part == Component::ParentDir) {
+        return real.to_owned();
+    }
+    let up = iter::repeat_n(Component::ParentDir, dir.components().count() - common);
+    up.chain(real.components().skip(common)).collect()
+}
+
 /// The name of a file as a name in the project.
 fn identifier(file: &str) -> String {
     let stem = file.trim_start_matches('.').split('.').next().unwrap_or_default();
@@ -151,7 +170,10 @@ fn head(shown: &str, top: &str, system: &str) -> String {
     format!(
         "#:schema ./toolcrib.schema.json\n# Begun from {}. Try\n#   toolcrib menu\n#   toolcrib check\n{top}policy_default = \"allow\"\n\n\
          [agent]\n# By default the model of the vendor whose API key is in the environment.\n\
-         # model = \"anthropic:claude-sonnet-5-5\"\nsystem = {}\n",
+         # model = \"anthropic:claude-sonnet-5-5\"\nsystem = {}\n\n\
+         # A person approves each call that may change something; see docs/approvals.md.\n\
+         [[policy]]\neffect = \"ask\"\nannotation = {{ read_only = false }}\n\
+         reason = \"It may change something.\"\n",
         comment(shown),
         quoted(system)
     )

@@ -27,8 +27,12 @@ pub(super) struct ImportedServers {
 }
 
 /// Reads the servers of a file. `None` if it has none. Their programs run where the client would start
-/// them: a project is another folder.
-pub(super) fn imported(source: &Path, text: &str) -> Option<ImportedServers> {
+/// them: a project is another folder, from which their folder is `seen` as another path.
+pub(super) fn imported(
+    source: &Path,
+    text: &str,
+    seen: impl Fn(&Path) -> PathBuf,
+) -> Option<ImportedServers> {
     let folder = client_folder(source);
     let shown = source.file_name().unwrap_or_default().to_string_lossy();
     let read = |text: &str, variables: &dyn Fn(&str) -> Option<String>| {
@@ -50,7 +54,7 @@ pub(super) fn imported(source: &Path, text: &str) -> Option<ImportedServers> {
         match reason_against(&server) {
             Some(reason) => left_out.push((name, reason)),
             None => {
-                let entry = entry(&written, &folder, &mut secrets);
+                let entry = entry(&written, &folder, &seen, &mut secrets);
                 entries.extend(entry.map(|entry| (name, entry)));
             }
         }
@@ -85,7 +89,12 @@ fn reason_against(server: &FileServer) -> Option<String> {
 }
 
 /// The entry of a server, and the names of its secrets that have values in the file.
-fn entry(server: &FileServer, folder: &Path, secrets: &mut Vec<String>) -> Option<Value> {
+fn entry(
+    server: &FileServer,
+    folder: &Path,
+    seen: impl Fn(&Path) -> PathBuf,
+    secrets: &mut Vec<String>,
+) -> Option<Value> {
     let mut learn = |pairs: &[(String, String)], is_secret: fn(&str) -> bool| {
         let literal =
             |(name, value): &&(String, String)| is_secret(name) && !value.contains(VARIABLE);
@@ -99,8 +108,8 @@ fn entry(server: &FileServer, folder: &Path, secrets: &mut Vec<String>) -> Optio
             // A path that begins with a variable is not relative to the folder.
             let own = cwd.strip_prefix(folder).ok().and_then(Path::to_str);
             let cwd = match own.filter(|own| own.starts_with(VARIABLE)) {
-                Some(own) => Path::new(own),
-                None => cwd,
+                Some(own) => PathBuf::from(own),
+                None => seen(cwd),
             };
             let env = learn(env, is_secret_variable);
             json!({ "command": command, "args": args, "env": env, "cwd": cwd })

@@ -335,6 +335,11 @@ impl Project {
         self.state.sessions.are_stored().then(|| Arc::new(self.state.own.clone()) as _)
     }
 
+    /// Which tools are deferred.
+    pub fn deferral(&self) -> &Deferral {
+        &self.deferral
+    }
+
     /// Probable mistakes in a project that loads.
     pub fn warnings(&self) -> &Diagnostics {
         &self.warnings

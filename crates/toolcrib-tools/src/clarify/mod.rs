@@ -54,7 +54,7 @@ pub fn declaration(base: &Declaration, prefix: Option<&str>) -> Declaration {
     let option = json!({ "type": "string", "minLength": 1, "maxLength": MOST_OPTION_CHARS });
     let options = json!({
         "type": "array", "maxItems": MOST_OPTIONS, "items": option,
-        "description": "Suggested answers; the user may give another one.",
+        "description": "Suggested answers, if there are some; the user may give another one.",
     });
     Declaration {
         name: prefixed(prefix, CLARIFY),

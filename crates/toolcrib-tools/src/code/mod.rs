@@ -73,13 +73,17 @@ impl CodeTool {
     /// description of `base` says what the code is; it may be empty.
     pub fn declaration(self, base: &Declaration, prefix: Option<&str>) -> Declaration {
         let does = match self {
-            Self::Lint => "Runs the linter on the code, and returns its findings by file and line.",
+            Self::Lint => {
+                "Runs the linter on the code, and returns its findings by file and line. Use it after \
+                 you have changed code."
+            }
             Self::Typecheck => {
-                "Checks that the code compiles, or its types, and returns errors by file and line."
+                "Checks that the code compiles, or its types, and returns errors by file and line. Use \
+                 it after each change, before you run the tests."
             }
             Self::RunTests => {
                 "Runs the tests, and returns the number of passed and failed ones, and each failure \
-                 with its file and line."
+                 with its file and line. Use it before you say that a change works."
             }
         };
         let mut parameters = Map::new();

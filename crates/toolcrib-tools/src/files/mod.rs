@@ -163,12 +163,17 @@ impl FilesTool {
         match self {
             Self::Read => {
                 "Reads a text file, whole or from one line on, or shows an image. A long file is read in \
-                 parts, and a long line from one character on."
+                 parts, and a long line from one character on. Use it before you change a file."
                     .to_owned()
             }
-            Self::List => "Lists a folder, or finds files by a pattern of their paths.".to_owned(),
+            Self::List => format!(
+                "Lists a folder, or finds files by a pattern of their paths. Use it when you know a part \
+                 of a path; {} finds files by their content.",
+                Self::Search.name(prefix)
+            ),
             Self::Search => {
-                "Searches the lines of a text file, or of all below a folder, with a regular expression."
+                "Searches the lines of a text file, or of all below a folder, with a regular expression. \
+                 Use it when you know what a file contains, and not where."
                     .to_owned()
             }
             Self::Write => format!(
@@ -180,14 +185,14 @@ impl FilesTool {
                 "Replaces texts in a file that {read} has read: all of them, or none. Each must occur \
                  exactly once, as it is in the file or as it was shown. Returns the difference."
             ),
-            Self::Move => "Moves or renames a file. It replaces no other file.".to_owned(),
+            Self::Move => "Moves or renames a file. It cannot replace another file.".to_owned(),
             Self::Delete => format!(
-                "Deletes a file. Its user can restore it, and so can {}.",
+                "Deletes a file that is no longer needed. Its user can restore it, and so can {}.",
                 Self::Undo.name(prefix)
             ),
             Self::Undo => format!(
                 "Reverts the last change of a file by {}, {}, {} or {}: its content before, or its \
-                 path. Again, it reverts the change before that one.",
+                 path. Use it when that change was wrong. Again, it reverts the change before that one.",
                 Self::Write.name(prefix),
                 Self::Patch.name(prefix),
                 Self::Move.name(prefix),
@@ -266,7 +271,7 @@ fn first(about: &str) -> Value {
 }
 
 fn glob() -> (&'static str, Value) {
-    (GLOB, text("A pattern of paths, such as *.md or src/**/*.rs."))
+    (GLOB, text("A pattern of paths, such as *.md or src/**/*.rs; all files by default."))
 }
 
 fn ignored() -> (&'static str, Value) {
@@ -279,7 +284,7 @@ fn read_parameters(file: (&'static str, Value)) -> Vec<(&'static str, Value)> {
         "description": "The number of lines; as many as fit by default.",
     });
     let column = "The first character to read of the first line, if that line is long.";
-    let encoding = "The encoding of a file that is not UTF-8 or UTF-16, such as windows-1252.";
+    let encoding = "The encoding, such as windows-1252; UTF-8 or UTF-16 by default.";
     vec![
         file,
         (FIRST_LINE, first("The first line to read.")),

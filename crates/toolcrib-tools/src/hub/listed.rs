@@ -149,7 +149,8 @@ impl Definitions {
                 let check = Arc::clone(&self.check);
                 move || check()
             })
-            .untrusted();
+            .untrusted()
+            .foreign_definition();
         if let Some(chars) = max_result_chars {
             builder = builder.max_result_chars(*chars);
         }

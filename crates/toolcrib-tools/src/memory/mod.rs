@@ -130,7 +130,7 @@ impl MemoryTool {
         match self {
             Self::Read => {
                 "Reads a topic of your memory, or lists all topics. Your memory outlives \
-                this session."
+                this session: use it before you ask for what you may already know."
                     .to_owned()
             }
             Self::Write => format!(
@@ -140,11 +140,14 @@ impl MemoryTool {
                 Self::Read.name(prefix)
             ),
             Self::Search => {
-                "Finds the paragraphs of your memory with the words of a query.".to_owned()
+                "Finds the paragraphs of your memory with the words of a query. Use it when you do not \
+                 know the topic."
+                    .to_owned()
             }
             Self::Sessions => {
                 "Finds what the user and you have written in earlier sessions, by the \
-                words of a query. A match has all of them."
+                words of a query. A match has all of them. Use it when the user refers to an earlier \
+                conversation."
                     .to_owned()
             }
         }
@@ -179,12 +182,13 @@ impl MemoryTool {
                 });
                 let old = text(
                     MOST_CONTENT,
-                    "The exact text that is replaced or removed; it must occur once.",
+                    "The exact text that is replaced or removed, which must occur once; the whole topic by \
+                     default.",
                 );
                 let all = vec![
                     topic("A short name of letters, digits and -, such as deployment."),
                     (ACTION, action),
-                    (CONTENT, text(MOST_CONTENT, "The new text, in Markdown.")),
+                    (CONTENT, text(MOST_CONTENT, "The new text, in Markdown; none for `remove`.")),
                     (OLD, old),
                 ];
                 (vec![TOPIC], all)

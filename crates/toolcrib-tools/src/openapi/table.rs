@@ -488,6 +488,7 @@ impl DeclaredOperation {
         let mut builder = declaration
             .clone()
             .into_builder()
+            .foreign_definition()
             .capabilities(Capabilities::none().secrets(secrets))
             .open_world();
         if let Some(Ok(schema)) = self.output_schema.as_deref().map(serde_json::from_str) {
@@ -530,6 +531,7 @@ fn placeholder(declaration: Declaration, flaw: Arc<str>) -> Result<Tool, ToolErr
         Declaration { input_schema: serde_json::json!({ "type": "object" }), ..declaration };
     let made = blank
         .into_builder()
+        .foreign_definition()
         .open_world()
         .available_if(move || Err::<(), _>(Arc::clone(&flaw)))
         .handler(|_: serde_json::Value, _| async { "not available" });

@@ -64,11 +64,16 @@ impl ExploreTool {
         let [list, describe] = [Self::ListTables, Self::DescribeTable].map(|one| one.name(prefix));
         let text = |about: &str| json!({ "type": "string", "description": about });
         let (does, parameters) = match self {
-            Self::ListTables => {
-                ("Lists the tables and views of a database.".to_owned(), Parameters::default())
-            }
+            Self::ListTables => (
+                "Lists the tables and views of a database. Use it first, to learn which exist."
+                    .to_owned(),
+                Parameters::default(),
+            ),
             Self::DescribeTable => (
-                format!("Describes a table or view of a database. Use {list} first."),
+                format!(
+                    "Describes the columns, types and keys of one table or view. Use it after {list}, \
+                     and before you write SQL about that table."
+                ),
                 (vec![TABLE], vec![(TABLE, text(&format!("A name from {list}.")))]),
             ),
             Self::Query => (

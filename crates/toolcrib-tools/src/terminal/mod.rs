@@ -127,14 +127,30 @@ impl TerminalTool {
                 Self::Start.name(prefix)
             ),
             Self::Start => format!(
-                "Starts a command line in the background and returns the job's name. {} shows its \
-                 output.",
+                "Starts a command line in the background and returns the job's name. Use it for a server, \
+                 or work that takes minutes; {} shows its output.",
                 Self::Read.name(prefix)
             ),
-            Self::List => "Lists the jobs with their states.".to_owned(),
-            Self::Read => "Shows the output of a job, and whether it runs.".to_owned(),
-            Self::Wait => "Waits until a job ends, or until its output contains a text.".to_owned(),
-            Self::Stop => "Ends a job with all its processes.".to_owned(),
+            Self::List => format!(
+                "Lists the background jobs, each with its name, command and state. Use it when you do not \
+                 know the name of a job that {} began.",
+                Self::Start.name(prefix)
+            ),
+            Self::Read => format!(
+                "Shows what a background job has printed, and whether it still runs. Use {} instead if \
+                 you need its end.",
+                Self::Wait.name(prefix)
+            ),
+            Self::Wait => {
+                "Waits until a background job ends, or until its output contains a text. Use \
+                           it before you rely on the work of the job."
+                    .to_owned()
+            }
+            Self::Stop => {
+                "Kills a background job with all its processes. Use it once the job is no \
+                           longer needed."
+                    .to_owned()
+            }
         }
     }
 

@@ -68,12 +68,19 @@ impl TodoTool {
             Self::Set => {
                 "Replaces your list of tasks for this session. Use it to plan work of several steps."
             }
-            Self::Add => "Adds a task to your list.",
-            Self::Update => {
-                "Changes a task: its status, its text or its notes. At most one task is in progress."
+            Self::Add => {
+                "Appends one more task, at the end or as the first. Use it when new work turns up."
             }
-            Self::List => "Shows your list of tasks.",
-            Self::Clear => "Removes all tasks from your list.",
+            Self::Update => {
+                "Changes a task: its status, its text or its notes. Use it when you begin or end the \
+                 task. At most one task is in progress."
+            }
+            Self::List => {
+                "Shows your list with the status of each task. Use it when you need their ids."
+            }
+            Self::Clear => {
+                "Removes all tasks from your list. Use it only when the list is of no more use."
+            }
         };
         Declaration {
             name: self.name(prefix),
@@ -90,15 +97,25 @@ impl TodoTool {
     }
 
     fn parameters(self) -> Parameters {
+        let (without, no_notes) = match self {
+            Self::Update => ("unchanged if omitted", "unchanged if omitted"),
+            _ => ("open if omitted", "none if omitted"),
+        };
         let content = || {
-            let about = "What is to be done.";
+            let about = match self {
+                Self::Update => "What is to be done; unchanged if omitted.",
+                _ => "What is to be done.",
+            };
             json!({ "type": "string", "minLength": 1, "maxLength": MOST_CHARS, "description": about })
         };
         let notes = || {
-            let about = "What to remember about it.";
+            let about = format!("What to remember about it; {no_notes}.");
             json!({ "type": "string", "maxLength": MOST_NOTES, "description": about })
         };
-        let status = || json!({ "enum": Status::ALL.map(Status::as_str) });
+        let status = || {
+            let about = format!("The state of its work; {without}.");
+            json!({ "enum": Status::ALL.map(Status::as_str), "description": about })
+        };
         match self {
             Self::Set => {
                 let task = json!({
@@ -107,7 +124,10 @@ impl TodoTool {
                     "properties": { CONTENT: content(), NOTES: notes(), STATUS: status() },
                     "additionalProperties": false,
                 });
-                let tasks = json!({ "type": "array", "maxItems": MOST_TASKS, "items": task });
+                let about = "The whole new list, in the order of the work.";
+                let tasks = json!({
+                    "type": "array", "maxItems": MOST_TASKS, "items": task, "description": about,
+                });
                 (vec![TASKS], vec![(TASKS, tasks)])
             }
             Self::Add => {
