@@ -10,7 +10,7 @@ use crate::{
     limits::{Budget, TurnLimits},
     models::Models,
     options::Settings,
-    run::{no_model, parts::PersonalityModels},
+    run::parts::{PersonalityModels, no_model},
 };
 
 /// Builds an [`Agent`] with its own engine.

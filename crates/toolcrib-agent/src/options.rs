@@ -5,7 +5,11 @@ use std::{sync::Arc, time::Duration};
 use toolcrib_core::{Attachment, AttachmentError, Message, ToolChoice, UsageStore};
 use toolcrib_engine::TurnOptions;
 
-use crate::{Budget, TurnLimits, session::Session, tally::Tally};
+use crate::{
+    limits::{Budget, TurnLimits},
+    session::Session,
+    tally::Tally,
+};
 
 /// The settings of an agent, besides its engine and its model.
 #[derive(Debug, Clone, PartialEq)]

@@ -9,7 +9,7 @@ use toolcrib_core::{
 };
 use toolcrib_engine::{ChildAgents, ParentTurn, TurnOptions};
 
-use super::{Run, parts::AgentParts};
+use super::{Run, parts::AgentParts, spending::Spending};
 use crate::{
     limits::TurnLimits,
     options::{Child, RunOptions},
@@ -40,10 +40,8 @@ impl Children {
     pub(super) fn of(
         agent: &Arc<AgentParts>,
         turn: &TurnOptions,
-        usage_store: Option<Arc<dyn UsageStore>>,
-        session: Option<Arc<str>>,
-        tally: &Arc<Tally>,
-        levels: Option<u32>,
+        spending: &Spending,
+        child: Option<&Child>,
     ) -> Self {
         let mut of_child = TurnOptions::default();
         of_child.tenant.clone_from(&turn.tenant);
@@ -59,8 +57,14 @@ impl Children {
         of_child.reveal = turn.reveal;
         of_child.dry_run = turn.dry_run;
         of_child.source_timeout = turn.source_timeout;
-        let (agent, tally) = (Arc::clone(agent), Arc::clone(tally));
-        Self { agent, turn: of_child, usage_store, session, tally, levels }
+        Self {
+            agent: Arc::clone(agent),
+            turn: of_child,
+            usage_store: spending.store.clone(),
+            session: spending.session.clone(),
+            tally: Arc::clone(spending.tally()),
+            levels: child.map(|child| child.levels),
+        }
     }
 
     fn options(

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     outcome::{EndReason, MenuSummary, RunEnd, RunError},
-    session::InterruptedCall,
+    session::{InterruptedCall, InterruptedTurn},
 };
 
 /// The model loop, as the executor of a turn.
@@ -87,9 +87,10 @@ impl<'a> ModelLoop<'a> {
         }
     }
 
-    /// Continues an interrupted turn: its first iteration settles these calls.
-    pub(super) fn resume(&mut self, calls: Vec<InterruptedCall>) {
-        self.interrupted = calls;
+    /// Continues an interrupted turn: its first iteration settles its calls.
+    pub(super) fn resume(&mut self, turn: InterruptedTurn) {
+        self.transcript.resumed(&turn);
+        self.interrupted = turn.calls;
     }
 
     /// The turn was interrupted after its last iteration: the next one is the wrap-up.

@@ -20,12 +20,27 @@ pub(crate) struct AgentParts {
 pub(crate) type PersonalityModels = HashMap<Arc<str>, Models>;
 
 impl AgentParts {
-    /// The models of a personality; `None` if it names one that the agent does not have. A
-    /// personality that names its model uses no other: its messages are not meant for the others.
-    pub(crate) fn models_of(&self, personality: &Personality) -> Option<&Models> {
+    /// The models of a personality. One that names its model uses no other: its messages are not
+    /// meant for the others.
+    ///
+    /// # Errors
+    /// It names a model that the agent does not have.
+    pub(crate) fn models_of(&self, personality: &Personality) -> Result<&Models, String> {
         match personality.model {
-            None => Some(&self.models),
-            Some(_) => self.personality_models.get(&personality.id),
+            None => Ok(&self.models),
+            Some(_) => {
+                self.personality_models.get(&personality.id).ok_or_else(|| no_model(personality))
+            }
         }
     }
+}
+
+/// The reason why a personality's model cannot be used.
+pub(crate) fn no_model(personality: &Personality) -> String {
+    format!(
+        "personality `{}` has the model `{}`, which this agent does not have; set it with \
+         `AgentBuilder::personality_model`",
+        personality.id(),
+        personality.model.as_deref().unwrap_or_default()
+    )
 }

@@ -16,8 +16,7 @@ use toolcrib_core::{
     SentParts, ToolChoice, ToolName,
 };
 
-use super::report::Report;
-use crate::session::Settled;
+use super::{recording::Recording, report::Report};
 
 /// The maximum number of remembered conversations; the least recently used is evicted. Vendors'
 /// prompt caches expire within minutes.
@@ -76,16 +75,17 @@ struct Change {
 }
 
 impl Prefix {
-    /// The prefix of a run, compared with the last one of its conversation. `settled` are the messages
-    /// that are known to be those of an earlier run.
+    /// The prefix of a run, compared with the last one of its conversation. A recording knows which
+    /// messages are those of an earlier run.
     pub(super) fn new(
         conversations: &Conversations,
         whose: Option<&Identity>,
         system: &Arc<str>,
         messages: &[Message],
-        sent_parts: Option<Arc<SentParts>>,
-        settled: Settled,
+        recording: Option<&Recording>,
     ) -> Self {
+        let sent_parts = recording.map(|recording| Arc::clone(recording.sent_parts()));
+        let settled = recording.map(Recording::settled_before).unwrap_or_default();
         let mut before = whose.and_then(|whose| conversations.0.lock().remove(whose));
         let of_run = before.as_mut().filter(|before| before.run == settled.run);
         let mut digests = of_run.map(|before| mem::take(&mut before.messages)).unwrap_or_default();

@@ -28,7 +28,7 @@ const TITLE_CHARS: usize = 80;
 /// call before its effect. Once a write has failed, no further call is made, and the run ends with the
 /// error.
 pub(super) struct Recording {
-    session: Session,
+    pub(super) session: Session,
     /// Locked until the run ends.
     history: OwnedMutexGuard<History>,
     sent_parts: Arc<SentParts>,

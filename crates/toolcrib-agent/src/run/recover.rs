@@ -4,10 +4,9 @@ use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt as _;
 use toolcrib_core::{
-    AnswerFn, EventKind, Fallback, Model, ModelError, ModelErrorClass, ModelRequest, ModelResponse,
-    Stage, StopReason,
+    AnswerFn, EventKind, Fallback, Model, ModelError, ModelRequest, ModelResponse, Stage,
 };
-use toolcrib_engine::{ExhaustedReason, FailedAttempt, RecoveryStep, ReliabilityContext};
+use toolcrib_engine::{RecoveryStep, ReliabilityContext};
 
 use super::{
     parts::AgentParts,
@@ -76,24 +75,13 @@ impl AnswerRequest<'_> {
                 }
                 Err(error) => error,
             };
-            let is_whole = received.whole.is_some();
-            let partial = received.text.filter(|text| !text.trim().is_empty());
-            let mut failure = FailedAttempt::of_model(&error);
-            failure.acceptable = (is_whole || partial.is_some()) && !is_empty(&error);
-            failure.unrepeatable =
-                (received.shown && !is_whole).then_some(ExhaustedReason::MidStream);
             let name = match &target {
                 Target::Model(model) => model.name().to_owned(),
                 Target::Code(..) => "answer".to_owned(),
             };
-            let next = match attempts.failed(&failure).await {
-                RecoveryStep::Accept => {
-                    return Ok(received.whole.unwrap_or_else(|| ModelResponse {
-                        text: partial.unwrap_or_default(),
-                        stop: StopReason::Other,
-                        ..ModelResponse::default()
-                    }));
-                }
+            let shown = received.shown;
+            target = match attempts.failed(&received.failure(&error)).await {
+                RecoveryStep::Accept => return Ok(received.accepted()),
                 RecoveryStep::Cancelled => return Err(RunEnd::cancelled()),
                 RecoveryStep::RetryExhausted(exhausted) => {
                     let mut failed = RunError::of_model(&name, &error).given_up(&exhausted);
@@ -108,17 +96,11 @@ impl AnswerRequest<'_> {
                 RecoveryStep::Fallback(Fallback::Answer(answer)) => Target::Code(answer, error),
                 _ => return Err(RunError::of_model(&name, &error).into()),
             };
-            target = next;
-            if received.shown {
+            if shown {
                 report.emit(|| EventKind::ModelSuperseded { model: name.into() });
             }
         }
     }
-}
-
-/// Whether the response has nothing that could be accepted.
-fn is_empty(error: &ModelError) -> bool {
-    error.class == ModelErrorClass::EmptyAnswer
 }
 
 /// An answer computed by code. It is shown like a model's, and must respect the tool choice too.

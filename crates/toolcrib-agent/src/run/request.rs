@@ -9,7 +9,7 @@ use toolcrib_core::{
     Arguments, EventKind, Menu, Message, Model, ModelChunk, ModelError, ModelErrorClass,
     ModelRequest, ModelResponse, StopReason, ToolCall, ToolChoice, ToolName, Usage,
 };
-use toolcrib_engine::offered_name;
+use toolcrib_engine::{ExhaustedReason, FailedAttempt, offered_name};
 
 use super::{
     empty_answer,
@@ -35,6 +35,28 @@ pub(super) struct PartialResponse {
     pub(super) first: Option<Instant>,
 }
 
+impl PartialResponse {
+    /// The failed attempt, for the rules.
+    pub(super) fn failure<'a>(&self, error: &'a ModelError) -> FailedAttempt<'a> {
+        let is_whole = self.whole.is_some();
+        let has_text = self.text.as_ref().is_some_and(|text| !text.trim().is_empty());
+        let is_empty = error.class == ModelErrorClass::EmptyAnswer;
+        let mut failure = FailedAttempt::of_model(error);
+        failure.acceptable = (is_whole || has_text) && !is_empty;
+        failure.unrepeatable = (self.shown && !is_whole).then_some(ExhaustedReason::MidStream);
+        failure
+    }
+
+    /// The answer, where a rule accepts a failed attempt.
+    pub(super) fn accepted(self) -> ModelResponse {
+        self.whole.unwrap_or_else(|| ModelResponse {
+            text: self.text.filter(|text| !text.trim().is_empty()).unwrap_or_default(),
+            stop: StopReason::Other,
+            ..ModelResponse::default()
+        })
+    }
+}
+
 /// Sends a request of `sent` bytes and reads the response to its end, or to the model's error.
 /// Cancellation drops the stream, which aborts the request, and ends the run.
 pub(super) async fn ask(
@@ -45,7 +67,6 @@ pub(super) async fn ask(
     sent: u64,
     received: &mut PartialResponse,
 ) -> Result<Result<ModelResponse, ModelError>, RunEnd> {
-    let menu = Arc::clone(&request.menu);
     report.emit(|| EventKind::ModelStart {
         model: model.name().into(),
         messages: request.messages.len(),
@@ -53,7 +74,7 @@ pub(super) async fn ask(
         tool_choice: request.tool_choice.clone(),
         bytes: sent,
     });
-    let began = Instant::now();
+    let (menu, began) = (Arc::clone(&request.menu), Instant::now());
     let cancellation = report.cancellation.clone();
     let listening =
         AssertUnwindSafe(listen(agent, model, report, request, received)).catch_unwind();
@@ -62,51 +83,66 @@ pub(super) async fn ask(
         () = cancellation.cancelled() => None,
         answer = listening => Some(answer.unwrap_or_else(|panic| Err(panicked(&*panic)))),
     };
-    let (response, error) = match &answer {
-        Some(Ok(response)) => (Some(response), None),
-        Some(Err(error)) => (None, Some(error)),
-        None => (None, None),
-    };
-    let usage = response
-        .map(|response| response.usage)
-        .or(error.map(|error| error.usage))
-        .unwrap_or_default();
-    let (usage, is_cut_off) = cost(
-        model.price(),
-        model.reports_cost(),
-        usage,
-        error.map(|error| error.class),
-        response.is_some(),
-    );
-    received.usage = usage;
-    report.used(usage);
-    report.spending.requested(&RequestUsage {
-        model: model.name(),
-        price: model.price(),
-        menu: &menu,
-        usage,
-        bytes: (sent, received.bytes),
-        is_cut_off,
-    });
-    let first = received.first.map(|first| millis(first.duration_since(began)));
-    report.emit(|| EventKind::ModelEnd {
-        model: model.name().into(),
-        calls: response.map_or(0, |response| response.calls.len()),
-        stop: response.map(|response| response.stop),
-        usage,
-        bytes: response.map_or(0, response_bytes),
-        duration_ms: millis(began.elapsed()),
-        first_ms: first,
-        error: match &answer {
-            None => Some("the run was cancelled".to_owned()),
-            Some(_) => {
-                error.map(|error| agent.engine.redactor().text(&error.to_string()).into_owned())
-            }
-        },
-        error_class: error.map(|error| error.class),
-        retry_after_ms: error.and_then(|error| error.retry_after).map(millis),
-    });
+    let request = SentRequest { agent, model: &**model, menu, bytes: sent, began };
+    request.ended(report, received, answer.as_ref());
     answer.ok_or_else(RunEnd::cancelled)
+}
+
+/// A request that has ended, for the run's usage and events.
+struct SentRequest<'a> {
+    agent: &'a AgentParts,
+    model: &'a dyn Model,
+    menu: Arc<Menu>,
+    bytes: u64,
+    began: Instant,
+}
+
+impl SentRequest<'_> {
+    /// Counts the request, and reports its end. `answer` is `None` after a cancellation.
+    fn ended(
+        &self,
+        report: &mut Report,
+        received: &mut PartialResponse,
+        answer: Option<&Result<ModelResponse, ModelError>>,
+    ) {
+        let Self { agent, model, menu, bytes, began } = self;
+        let response = answer.and_then(|answer| answer.as_ref().ok());
+        let error = answer.and_then(|answer| answer.as_ref().err());
+        let usage = response.map(|response| response.usage).or(error.map(|error| error.usage));
+        let (usage, is_cut_off) = cost(
+            model.price(),
+            model.reports_cost(),
+            usage.unwrap_or_default(),
+            error.map(|error| error.class),
+            response.is_some(),
+        );
+        received.usage = usage;
+        report.used(usage);
+        report.spending.requested(&RequestUsage {
+            model: model.name(),
+            price: model.price(),
+            menu,
+            usage,
+            bytes: (*bytes, received.bytes),
+            is_cut_off,
+        });
+        let redacted = |error: &ModelError| agent.engine.redactor().text(&error.to_string()).into();
+        report.emit(|| EventKind::ModelEnd {
+            model: model.name().into(),
+            calls: response.map_or(0, |response| response.calls.len()),
+            stop: response.map(|response| response.stop),
+            usage,
+            bytes: response.map_or(0, response_bytes),
+            duration_ms: millis(began.elapsed()),
+            first_ms: received.first.map(|first| millis(first.duration_since(*began))),
+            error: match answer {
+                None => Some("the run was cancelled".to_owned()),
+                Some(_) => error.map(redacted),
+            },
+            error_class: error.map(|error| error.class),
+            retry_after_ms: error.and_then(|error| error.retry_after).map(millis),
+        });
+    }
 }
 
 /// The size of the requests of a run, without images and the vendor's own JSON. A conversation only grows
@@ -229,20 +265,10 @@ async fn listen(
                 has_reasoned = true;
                 report.reasoning(reasoning.push(&piece));
             }
-            ModelChunk::Done(mut response) => {
-                for call in &mut response.calls {
-                    // From here on the call has the tool's name, also in the conversation.
-                    if let Some(name) =
-                        offered_name(&menu, &call.name).filter(|n| **n != *call.name)
-                    {
-                        call.name = name.as_str().into();
-                    }
-                }
+            ModelChunk::Done(response) => {
                 report.reasoning(reasoning.finish());
                 received.shown |= report.text(text.finish());
-                if response_bytes(&response) > MOST_ANSWER_BYTES {
-                    response = cut_answer(response);
-                }
+                let response = complete(response, &menu);
                 let checked = check_answer(&choice, &response, has_reasoned);
                 let Err(error) = checked else { return Ok(response) };
                 received.whole = Some(response);
@@ -256,6 +282,17 @@ async fn listen(
         yield_now().await;
     }
     Err(ModelError::new(ModelErrorClass::Incomplete, "its response ended before it was complete"))
+}
+
+/// A complete response, within the limit. From here on each call has the tool's name, also in the
+/// conversation.
+fn complete(mut response: ModelResponse, menu: &Menu) -> ModelResponse {
+    for call in &mut response.calls {
+        if let Some(name) = offered_name(menu, &call.name).filter(|name| **name != *call.name) {
+            call.name = name.as_str().into();
+        }
+    }
+    if response_bytes(&response) > MOST_ANSWER_BYTES { cut_answer(response) } else { response }
 }
 
 /// A vendor would reject it, or behave differently.

@@ -9,11 +9,13 @@ use toolcrib_core::{
     UsageEntry, UsageSource, UsageStore,
 };
 
-use super::{guard::ReachedLimit, pending_usage::PendingUsage};
+use super::{guard::ReachedLimit, parts::AgentParts, pending_usage::PendingUsage};
 use crate::{
     limits::{Allowance, Budget},
     models::Models,
+    options::RunOptions,
     outcome::RunError,
+    session::Session,
     tally::Tally,
 };
 
@@ -23,13 +25,13 @@ const BYTES_PER_TOKEN: u64 = 3;
 
 /// The usage of a run.
 pub(super) struct Spending {
-    store: Option<Arc<dyn UsageStore>>,
+    pub(super) store: Option<Arc<dyn UsageStore>>,
     owner: SessionOwner,
-    session: Option<Arc<str>>,
+    pub(super) session: Option<Arc<str>>,
     budget: Budget,
     /// The limits, and the usage that they count.
     tally: Arc<Tally>,
-    pending: PendingUsage,
+    pub(super) pending: PendingUsage,
     /// The last menu, and the number of requests with it: its definitions are counted once the menu
     /// changes, or at the end.
     offered: Option<(Arc<Menu>, u64)>,
@@ -48,16 +50,22 @@ pub(super) struct RequestUsage<'a> {
 }
 
 impl Spending {
-    pub(super) fn new(
-        store: Option<Arc<dyn UsageStore>>,
-        owner: SessionOwner,
-        session: Option<Arc<str>>,
-        budget: &Budget,
-        tally: Arc<Tally>,
-        pending: PendingUsage,
-    ) -> Self {
-        let budget = budget.clone();
-        Self { store, owner, session, budget, tally, pending, offered: None }
+    /// The usage of a run with these options, before a session completes them.
+    pub(super) fn of(agent: &AgentParts, options: &RunOptions) -> Self {
+        let RunOptions { turn, session, usage_store, child, .. } = options;
+        let child = child.as_ref();
+        let of_parent = child.and_then(|child| child.session.as_ref());
+        let limits = child.map_or(&agent.settings.limits, |child| &child.limits);
+        let parent = child.map(|child| Arc::clone(&child.tally));
+        Self {
+            store: usage_store.clone(),
+            owner: SessionOwner { tenant: turn.tenant.clone(), principal: turn.principal.clone() },
+            session: session.as_ref().map(Session::id).or(of_parent).cloned(),
+            budget: agent.settings.budget.clone(),
+            tally: Tally::new(limits.clone(), parent),
+            pending: PendingUsage::of(usage_store.as_ref()),
+            offered: None,
+        }
     }
 
     pub(super) fn tally(&self) -> &Arc<Tally> {
