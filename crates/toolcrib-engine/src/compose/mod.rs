@@ -238,6 +238,97 @@ impl Composition {
     }
 }
 
+/// A menu in the making, and the tools that it does not offer.
+#[derive(Default)]
+struct MenuDraft {
+    tools: Vec<Tool>,
+    /// The positions of the tools, by name.
+    positions: HashMap<ToolName, usize>,
+    hidden: Vec<HiddenTool>,
+    collisions: Vec<Collision>,
+    availability: Vec<CheckedTool>,
+}
+
+impl MenuDraft {
+    /// The flaw of a tool that hides it from everyone.
+    fn flaw(&mut self, tool: &Tool, validators: &Validators) -> Option<HiddenTool> {
+        if let Some(claim) = tool.false_origin() {
+            let reason = Reason::Definition(MissingReason::ForeignOrigin, claim.into());
+            let gate = "origins".into();
+            return Some(HiddenTool::Gate(WithheldByProvider { tool: tool.clone(), gate, reason }));
+        }
+        if let Err(problem) = validators.check(tool) {
+            return Some(HiddenTool::Schema { tool: tool.clone(), problem });
+        }
+        if !tool.has_availability_check() {
+            return None;
+        }
+        let said = tool.check_available();
+        self.availability.push(CheckedTool { tool: tool.clone(), said: said.clone() });
+        said.err().map(|reason| HiddenTool::Unavailable { tool: tool.clone(), reason })
+    }
+
+    /// Adds a tool. If another one has its name, the policy of the new one decides.
+    fn offer(&mut self, tool: &Tool) -> Result<(), AlreadyRegisteredError> {
+        let known = self.positions.get(tool.name());
+        let Some(slot) = known.and_then(|position| self.tools.get_mut(*position)) else {
+            self.positions.insert(tool.name().clone(), self.tools.len());
+            self.tools.push(tool.clone());
+            return Ok(());
+        };
+        let (kept, dropped) = match tool.on_collision() {
+            OnCollision::Keep => (slot.clone(), tool.clone()),
+            OnCollision::Replace => (tool.clone(), std::mem::replace(slot, tool.clone())),
+            // Newer policies than these are refused like `fail`.
+            _ => {
+                return Err(AlreadyRegisteredError {
+                    name: tool.name().clone(),
+                    existing: slot.origin_label().into(),
+                    incoming: tool.origin_label().into(),
+                });
+            }
+        };
+        self.collisions.push(Collision {
+            name: tool.name().clone(),
+            kept: kept.origin().into(),
+            dropped: dropped.origin().into(),
+        });
+        self.hidden.push(HiddenTool::Collision { tool: dropped, kept });
+        Ok(())
+    }
+
+    /// Defers tools, and offers those by which a model finds and calls them.
+    fn defer(
+        &mut self,
+        visibility: &Visibility,
+        situation: &Situation,
+        offers: impl Fn(&Tool) -> bool,
+    ) -> Vec<Tool> {
+        let is_of_active_skill = |tool: &Tool| {
+            let mut skills = visibility.skills.offering(tool);
+            skills.any(|skill| situation.active_skills.contains(&skill.id))
+        };
+        let mut deferred = visibility.deferral.take(&mut self.tools, is_of_active_skill);
+        if deferred.is_empty() {
+            return deferred;
+        }
+        let Self { tools, hidden, .. } = self;
+        // Found tools are called by their names if they are listed.
+        let call_tool = call_tool().filter(|_| situation.reveal == Reveal::CallTool);
+        for own in [search_tools(), call_tool].into_iter().flatten() {
+            for list in [&mut *tools, &mut deferred] {
+                let others = list.extract_if(.., |tool| tool.name() == own.name());
+                hidden.extend(others.map(|tool| HiddenTool::Collision { tool, kept: own.clone() }));
+            }
+            match offers(own) {
+                true => tools.push(own.clone()),
+                false => hidden.push(HiddenTool::Rules(own.clone())),
+            }
+        }
+        deferred
+    }
+}
+
 /// Applies steps, skills and policy to the offered tools, and builds the menu from the rest.
 pub(crate) fn compose(
     visibility: &Arc<Visibility>,
@@ -255,95 +346,30 @@ pub(crate) fn compose(
             && (situation.personality.parent.is_none()
                 || visibility.judge(tool, situation.facts()).offers())
     };
-    let mut tools: Vec<Tool> = Vec::with_capacity(catalog.offered().len());
-    let mut positions: HashMap<ToolName, usize> = HashMap::with_capacity(tools.capacity());
-    let steps: Vec<_> = visibility
-        .skills
-        .steps_that_hold(&situation.active_skills, &situation.steps)
-        .map(|(_, steps, position)| (steps, position))
-        .collect();
+    let steps = visibility.skills.steps_that_hold(&situation.active_skills, &situation.steps);
+    let steps: Vec<_> = steps.map(|(_, steps, position)| (steps, position)).collect();
     let of_another_step =
         |tool: &Tool| steps.iter().find_map(|(steps, position)| steps.withhold(*position, tool));
     let by_provider = catalog.withheld_by_provider().iter().cloned();
     let by_steps = catalog.offered().iter().filter_map(of_another_step);
-    let mut hidden: Vec<HiddenTool> = by_provider.chain(by_steps).map(HiddenTool::Gate).collect();
-    let mut collisions = Vec::new();
-    let mut availability = Vec::new();
-
-    for tool in catalog.offered() {
-        if of_another_step(tool).is_some() {
-            continue;
-        }
-        if let Some(claim) = tool.false_origin() {
-            let reason = Reason::Definition(MissingReason::ForeignOrigin, claim.into());
-            let gate = "origins".into();
-            hidden.push(HiddenTool::Gate(WithheldByProvider { tool: tool.clone(), gate, reason }));
-            continue;
-        }
-        if let Err(problem) = validators.check(tool) {
-            hidden.push(HiddenTool::Schema { tool: tool.clone(), problem });
-            continue;
-        }
-        if tool.has_availability_check() {
-            let said = tool.check_available();
-            availability.push(CheckedTool { tool: tool.clone(), said: said.clone() });
-            if let Err(reason) = said {
-                hidden.push(HiddenTool::Unavailable { tool: tool.clone(), reason });
-                continue;
-            }
-        }
-        if !offers(tool) {
-            hidden.push(HiddenTool::Rules(tool.clone()));
-            continue;
-        }
-        let Some(slot) = positions.get(tool.name()).and_then(|slot| tools.get_mut(*slot)) else {
-            positions.insert(tool.name().clone(), tools.len());
-            tools.push(tool.clone());
-            continue;
-        };
-        let (kept, dropped) = match tool.on_collision() {
-            OnCollision::Keep => (slot.clone(), tool.clone()),
-            OnCollision::Replace => (tool.clone(), std::mem::replace(slot, tool.clone())),
-            // Newer policies than these are refused like `fail`.
-            _ => {
-                return Err(AlreadyRegisteredError {
-                    name: tool.name().clone(),
-                    existing: slot.origin_label().into(),
-                    incoming: tool.origin_label().into(),
-                });
-            }
-        };
-        collisions.push(Collision {
-            name: tool.name().clone(),
-            kept: kept.origin().into(),
-            dropped: dropped.origin().into(),
-        });
-        hidden.push(HiddenTool::Collision { tool: dropped, kept });
-    }
-
-    let is_of_active_skill = |tool: &Tool| {
-        visibility.skills.offering(tool).any(|skill| situation.active_skills.contains(&skill.id))
+    let mut draft = MenuDraft {
+        tools: Vec::with_capacity(catalog.offered().len()),
+        positions: HashMap::with_capacity(catalog.offered().len()),
+        hidden: by_provider.chain(by_steps).map(HiddenTool::Gate).collect(),
+        ..MenuDraft::default()
     };
-    let mut deferred = visibility.deferral.take(&mut tools, is_of_active_skill);
-    if !deferred.is_empty() {
-        // Found tools are called by their names if they are listed.
-        let call_tool = call_tool().filter(|_| situation.reveal == Reveal::CallTool);
-        for own in [search_tools(), call_tool].into_iter().flatten() {
-            for list in [&mut tools, &mut deferred] {
-                let others = list.extract_if(.., |tool| tool.name() == own.name());
-                hidden.extend(others.map(|tool| HiddenTool::Collision { tool, kept: own.clone() }));
-            }
-            match offers(own) {
-                true => tools.push(own.clone()),
-                false => hidden.push(HiddenTool::Rules(own.clone())),
-            }
+    for tool in catalog.offered().iter().filter(|tool| of_another_step(tool).is_none()) {
+        match draft.flaw(tool, validators) {
+            Some(flawed) => draft.hidden.push(flawed),
+            None if !offers(tool) => draft.hidden.push(HiddenTool::Rules(tool.clone())),
+            None => draft.offer(tool)?,
         }
     }
 
-    for notice in notices.iter().filter(|notice| notice.omits()) {
-        hidden.extend(HiddenTool::of_omitted(notice));
-    }
-
+    let deferred = draft.defer(visibility, situation, offers);
+    let MenuDraft { tools, mut hidden, collisions, availability, .. } = draft;
+    let omitted = notices.iter().filter(|notice| notice.omits());
+    hidden.extend(omitted.flat_map(HiddenTool::of_omitted));
     let withheld = Withheld::new(Arc::clone(visibility), situation.clone(), hidden, notices);
     Ok(Composition {
         menu: Arc::new(Menu::with_deferred(tools, deferred)?),

@@ -384,16 +384,7 @@ impl EngineBuilder {
     /// # Errors
     /// [`BuildError`] with what to change.
     pub fn build(self) -> Result<Engine, BuildError> {
-        if cfg!(panic = "abort") {
-            return Err(BuildError::PanicAborts);
-        }
-        self.sources.iter().try_for_each(check_gates)?;
-        for (position, rule) in self.reliability.rules.iter().enumerate() {
-            rule.check().map_err(|problem| BuildError::ReliabilityRule {
-                rule: rule.label.clone().unwrap_or_else(|| (position + 1).to_string().into()),
-                problem,
-            })?;
-        }
+        self.check()?;
         let redactor = self.redactor.unwrap_or_else(Redactor::from_environment);
         let skill_sources = SkillSources::of_host(match self.skill_source {
             Some(source) => SkillOrigin::Source(source),
@@ -434,11 +425,7 @@ impl EngineBuilder {
             reliability: self.reliability.build(),
             events: Events::new(),
         };
-        if let Some(artifact_port) = &parts.artifact_port {
-            let tools = Catalog::from(artifact_port.tools().map_err(BuildError::Artifacts)?);
-            let tools = from_fn("artifacts", move |_: &ListContext| tools.clone());
-            parts.sources.push(Contribution::by_host(Source::new(tools, OnFailure::Fail)));
-        }
+        parts.add_artifact_tools()?;
         for tool in self.tools {
             parts.add_tool(tool?)?;
         }
@@ -455,6 +442,21 @@ impl EngineBuilder {
         parts.check()?;
         Ok(Engine(Arc::new(parts)))
     }
+
+    /// Checks the parts that do not depend on others.
+    fn check(&self) -> Result<(), BuildError> {
+        if cfg!(panic = "abort") {
+            return Err(BuildError::PanicAborts);
+        }
+        self.sources.iter().try_for_each(check_gates)?;
+        for (position, rule) in self.reliability.rules.iter().enumerate() {
+            rule.check().map_err(|problem| BuildError::ReliabilityRule {
+                rule: rule.label.clone().unwrap_or_else(|| (position + 1).to_string().into()),
+                problem,
+            })?;
+        }
+        Ok(())
+    }
 }
 
 fn check_gates(source: &Source) -> Result<(), BuildError> {
@@ -466,6 +468,14 @@ fn check_gates(source: &Source) -> Result<(), BuildError> {
 }
 
 impl EngineParts {
+    fn add_artifact_tools(&mut self) -> Result<(), BuildError> {
+        let Some(artifact_port) = &self.artifact_port else { return Ok(()) };
+        let tools = Catalog::from(artifact_port.tools().map_err(BuildError::Artifacts)?);
+        let tools = from_fn("artifacts", move |_: &ListContext| tools.clone());
+        self.sources.push(Contribution::by_host(Source::new(tools, OnFailure::Fail)));
+        Ok(())
+    }
+
     fn add_tool(&mut self, tool: Tool) -> Result<(), BuildError> {
         self.validators.check(&tool).map_err(|problem| BuildError::Schema {
             tool: tool.name().clone(),

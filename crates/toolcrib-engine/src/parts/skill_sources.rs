@@ -5,7 +5,10 @@ use std::{fmt, sync::Arc};
 use parking_lot::Mutex;
 
 use super::EngineParts;
-use crate::{DuplicateSkill, InvalidSkillError, Skill, SkillOrigin, Skills, plugin::Contribution};
+use crate::{
+    plugin::Contribution,
+    skills::{DuplicateSkill, InvalidSkillError, Skill, SkillOrigin, Skills},
+};
 
 /// The sources of an engine's skills: the host's, then those of its plugins, in order.
 pub(crate) struct SkillSources {

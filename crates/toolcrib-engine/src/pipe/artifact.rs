@@ -138,22 +138,7 @@ async fn keep_what_is_cut(
         return StoredParts::default();
     }
     let keeping = keep(Arc::clone(artifact_port), call, text, data);
-    let keeping = tokio::task::spawn_blocking(keeping);
-    let not_kept = |why: &str| {
-        let rest = Remainder::NotKept(Some(why.to_owned()));
-        let cause = Some(format!("the result was not kept: {why}"));
-        (StoredParts { text: rest.clone(), data: rest, cause, ..StoredParts::default() }, None)
-    };
-    let (mut kept, handle) = tokio::select! {
-        biased;
-        kept = keeping => match kept.map_err(JoinError::try_into_panic) {
-            Ok(kept) => kept,
-            Err(Ok(panic)) => not_kept(&format!("the store panicked: {}", panic_text(&*panic))),
-            Err(Err(error)) => not_kept(&error.to_string()),
-        },
-        () = batch.cancellation.cancelled() => not_kept("the call was cancelled"),
-        () = sleep(KEPT_WITHIN) => not_kept("the store took too long"),
-    };
+    let (mut kept, handle) = in_time(batch, keeping).await;
     let chars = whole.then(|| ended.chars() as u64);
     if let (true, Some(handle), Ok(output)) = (whole, handle, &mut ended.outcome) {
         kept.stands_for_chars = chars;
@@ -162,6 +147,30 @@ async fn keep_what_is_cut(
         output.blocks.retain(|block| !block.data().is_empty());
     }
     kept
+}
+
+/// Runs the work of a store on a thread, and stops waiting for it after a while.
+async fn in_time(
+    batch: &Batch<'_>,
+    keeping: impl FnOnce() -> (StoredParts, Option<String>) + Send + 'static,
+) -> (StoredParts, Option<String>) {
+    let not_kept = |why: &str| {
+        let rest = Remainder::NotKept(Some(why.to_owned()));
+        let cause = Some(format!("the result was not kept: {why}"));
+        (StoredParts { text: rest.clone(), data: rest, cause, ..StoredParts::default() }, None)
+    };
+    tokio::select! {
+        biased;
+        kept = tokio::task::spawn_blocking(keeping) => {
+            match kept.map_err(JoinError::try_into_panic) {
+                Ok(kept) => kept,
+                Err(Ok(panic)) => not_kept(&format!("the store panicked: {}", panic_text(&*panic))),
+                Err(Err(error)) => not_kept(&error.to_string()),
+            }
+        }
+        () = batch.cancellation.cancelled() => not_kept("the call was cancelled"),
+        () = sleep(KEPT_WITHIN) => not_kept("the store took too long"),
+    }
 }
 
 fn tell<'a>(

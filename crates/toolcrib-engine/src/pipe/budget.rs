@@ -142,24 +142,11 @@ pub(super) fn fit(ended: RawResult, cap: usize, limits: &Limits, kept: StoredPar
     let fence_takes = fence.as_deref().map_or(0, fence_chars);
     let shows_what_is_counted = ended.tool.as_ref().is_some_and(|tool| tool.is_framework());
     let mut made = CutResult {
-        body: String::new(),
-        below: String::new(),
-        marker: None,
         fence,
         origin,
-        note_room: 0,
-        note: None,
-        code: None,
-        structured: None,
-        meta: None,
-        blocks: Vec::new(),
-        is_marked_below: false,
-        cut_block: None,
-        cost_usd: None,
         cause: kept.cause,
-        abandoned: false,
         artifacts: kept.artifacts,
-        produced_chars: 0,
+        ..CutResult::default()
     };
     let mut placed = Vec::new();
     match ended.outcome {

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use toolcrib_core::{ArtifactEntry, ContentBlock, ErrorCode, TextOrigin};
 
 /// A call's outcome, cut to its cap.
+#[derive(Default)]
 pub(super) struct CutResult {
     /// The tool's own text.
     pub(super) body: String,

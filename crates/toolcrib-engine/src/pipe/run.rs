@@ -5,6 +5,7 @@ use std::{
     any::Any,
     panic::AssertUnwindSafe,
     pin::{Pin, pin},
+    sync::Weak,
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -16,7 +17,8 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 use toolcrib_core::{
-    __internal::panic_text, CancellationToken, ErrorCode, Tool, ToolContext, ToolError, ToolOutput,
+    __internal::panic_text, CancellationToken, ErrorCode, Tool, ToolContext, ToolContextParts,
+    ToolError, ToolOutput,
 };
 
 use super::{
@@ -51,69 +53,35 @@ pub(super) async fn run(
     if batch.cancellation.is_cancelled() {
         return Err(Failure::refused(ErrorCode::Cancelled, "the run was cancelled"));
     }
-    let limits = &batch.engine.limits;
-    let mut allowed = tool.timeout().unwrap_or(limits.tool_timeout);
-    // The protocol lets progress of a server extend the wait, with a limit of the whole.
-    let mut most = allowed.saturating_mul(tool.mcp_server().map_or(1, |_| WITH_PROGRESS));
-    if let Some(of_batch) = limits.batch_timeout {
-        let since = batch.began.get_or_init(std::time::Instant::now).elapsed();
-        let rest = of_batch.saturating_sub(since);
-        (allowed, most) = (allowed.min(rest), most.min(rest));
-    }
-    if allowed.is_zero() {
-        let message = format!("`{}` was not run: the time of its batch is over", tool.name());
-        return Err(Failure::refused(ErrorCode::Timeout, message));
-    }
+    let mut limits = TimeLimits::of(batch, tool)?;
     let cancellation = context.cancellation().clone();
     let held = context.downgrade();
-    let began = Instant::now();
     let mut body = Body::begin(tool, args.clone(), context, call.has_siblings);
 
-    let mut deadline = pin!(sleep(allowed));
-    let idle = limits.idle_timeout.filter(|idle| *idle < allowed);
-    let mut quiet = pin!(sleep(idle.unwrap_or(allowed)));
-    let mut quiet_credited = Duration::ZERO;
-    // The time of waiting for a client that the deadline was moved by.
-    let mut credited = Duration::ZERO;
-    let stop = loop {
+    let mut deadline = pin!(sleep(limits.allowed));
+    let mut quiet = pin!(sleep(limits.idle.unwrap_or(limits.allowed)));
+    let reason = loop {
         tokio::select! {
             biased;
             outcome = &mut body => {
                 progress.report(batch, call);
-                let outcome = settled(tool, outcome);
-                return if batch.cancellation.is_cancelled() {
-                    // It observed the cancellation before this loop did.
-                    outcome.map_err(|failure| stopped(tool, CancelReason::Cancelled, Some(failure)))
-                } else {
-                    outcome
-                };
+                // It may have observed the cancellation before this loop did.
+                let is_cancelled = batch.cancellation.is_cancelled();
+                return settled(tool, outcome).map_err(|failure| match is_cancelled {
+                    true => stopped(tool, CancelReason::Cancelled, Some(failure)),
+                    false => failure,
+                });
             }
             () = batch.cancellation.cancelled() => break CancelReason::Cancelled,
-            () = &mut deadline => {
-                let waited = wait.so_far().saturating_sub(credited);
-                let until = match waited.is_zero() {
-                    true => match extended(allowed, most, began + credited, progress.last_at()) {
-                        Ok(until) => until,
-                        Err(stop) => break stop,
-                    },
-                    false => Instant::now() + waited.max(LEAST_DELAY),
-                };
-                credited += waited;
-                deadline.as_mut().reset(until);
-            }
-            () = &mut quiet, if idle.is_some() => {
-                let idle = idle.unwrap_or(allowed);
-                // A body that waits for its client or person is not idle.
-                let waited = wait.so_far();
-                let until = match waited > quiet_credited {
-                    true => Instant::now() + idle,
-                    false => progress.last_at().unwrap_or(began) + idle,
-                };
-                quiet_credited = waited;
-                if until <= Instant::now() {
-                    break CancelReason::Idle(idle);
+            () = &mut deadline => match limits.extended(wait.so_far(), progress.last_at()) {
+                Ok(until) => deadline.as_mut().reset(until),
+                Err(reason) => break reason,
+            },
+            () = &mut quiet, if limits.idle.is_some() => {
+                match limits.idle_until(wait.so_far(), progress.last_at()) {
+                    Ok(until) => quiet.as_mut().reset(until),
+                    Err(reason) => break reason,
                 }
-                quiet.as_mut().reset(until);
             }
             // Last, so that a flood of messages cannot extend a body's time.
             () = progress.due() => progress.report(batch, call),
@@ -123,35 +91,100 @@ pub(super) async fn run(
     progress.report(batch, call);
     drop(progress);
 
-    // The body is cancelled, then given a grace period to report its outcome: its report is
-    // accepted, even if the effect happened.
     cancellation.cancel();
-    let grace = limits.cancel_grace;
+    stop(tool, body, reason, &held, batch.engine.limits.cancel_grace).await
+}
+
+/// Gives a cancelled body a grace period to report its outcome: its report is accepted, even if the
+/// effect happened.
+async fn stop(
+    tool: &Tool,
+    mut body: Body,
+    reason: CancelReason,
+    held: &Weak<ToolContextParts>,
+    grace: Duration,
+) -> Result<ToolOutput, Failure> {
     if let Ok(outcome) = timeout(grace, &mut body).await {
-        return settled(tool, outcome).map_err(|failure| stopped(tool, stop, Some(failure)));
+        return settled(tool, outcome).map_err(|failure| stopped(tool, reason, Some(failure)));
     }
     // A body that waits ends here. One that blocks or computes continues; its result is ignored.
     body.abort();
     let _ = timeout(grace, &mut body).await;
-    let mut failure = stopped(tool, stop, None);
+    let mut failure = stopped(tool, reason, None);
     failure.abandoned = !body.is_finished() || held.strong_count() > 0;
     Err(failure)
 }
 
-/// The next deadline of a body whose last one has passed: progress extends it, up to the limit of the
-/// whole. Otherwise why it is stopped.
-fn extended(
-    allowed: Duration,
-    most: Duration,
+/// The time limits of a running body.
+struct TimeLimits {
     began: Instant,
-    last: Option<Instant>,
-) -> Result<Instant, CancelReason> {
-    let (now, end) = (Instant::now(), began + most);
-    match last {
-        _ if end <= now => Err(CancelReason::Deadline(most)),
-        None => Err(CancelReason::Deadline(allowed)),
-        Some(last) if last + allowed <= now => Err(CancelReason::Idle(allowed)),
-        Some(last) => Ok(end.min(last + allowed)),
+    /// The time that the body has from its beginning, and from each progress.
+    allowed: Duration,
+    /// The limit of the whole, however much progress it makes.
+    most: Duration,
+    /// The time without progress after which it is stopped, if shorter.
+    idle: Option<Duration>,
+    /// The time of waiting for a client that the deadline was moved by.
+    credited: Duration,
+    /// The time of waiting for a client, when it was last checked for progress.
+    waited: Duration,
+}
+
+impl TimeLimits {
+    fn of(batch: &Batch<'_>, tool: &Tool) -> Result<Self, Failure> {
+        let limits = &batch.engine.limits;
+        let mut allowed = tool.timeout().unwrap_or(limits.tool_timeout);
+        // The protocol lets progress of a server extend the wait, with a limit of the whole.
+        let mut most = allowed.saturating_mul(tool.mcp_server().map_or(1, |_| WITH_PROGRESS));
+        if let Some(of_batch) = limits.batch_timeout {
+            let since = batch.began.get_or_init(std::time::Instant::now).elapsed();
+            let rest = of_batch.saturating_sub(since);
+            (allowed, most) = (allowed.min(rest), most.min(rest));
+        }
+        if allowed.is_zero() {
+            let message = format!("`{}` was not run: the time of its batch is over", tool.name());
+            return Err(Failure::refused(ErrorCode::Timeout, message));
+        }
+        let idle = limits.idle_timeout.filter(|idle| *idle < allowed);
+        let (began, credited, waited) = (Instant::now(), Duration::ZERO, Duration::ZERO);
+        Ok(Self { began, allowed, most, idle, credited, waited })
+    }
+
+    /// The next deadline of a body whose last one has passed, if it has waited for its client or
+    /// made progress since. Otherwise why it is stopped.
+    fn extended(
+        &mut self,
+        waited: Duration,
+        progress: Option<Instant>,
+    ) -> Result<Instant, CancelReason> {
+        let now = Instant::now();
+        let waited = waited.saturating_sub(self.credited);
+        if !waited.is_zero() {
+            self.credited += waited;
+            return Ok(now + waited.max(LEAST_DELAY));
+        }
+        let (allowed, end) = (self.allowed, self.began + self.credited + self.most);
+        match progress {
+            _ if end <= now => Err(CancelReason::Deadline(self.most)),
+            None => Err(CancelReason::Deadline(allowed)),
+            Some(last) if last + allowed <= now => Err(CancelReason::Idle(allowed)),
+            Some(last) => Ok(end.min(last + allowed)),
+        }
+    }
+
+    /// When a body without further progress is idle. A body that waits for its client or person is
+    /// not.
+    fn idle_until(
+        &mut self,
+        waited: Duration,
+        progress: Option<Instant>,
+    ) -> Result<Instant, CancelReason> {
+        let now = Instant::now();
+        let idle = self.idle.unwrap_or(self.allowed);
+        let since = if waited > self.waited { now } else { progress.unwrap_or(self.began) };
+        self.waited = waited;
+        let until = since + idle;
+        if until <= now { Err(CancelReason::Idle(idle)) } else { Ok(until) }
     }
 }
 

@@ -6,6 +6,9 @@ use toolcrib_core::{SkillId, Tool, ToolName, WithheldByProvider};
 
 use super::{Skill, Skills, StepPosition};
 
+/// The name of the tool that requests skipping a step.
+pub const SKIP_STEP: &str = "skip_step";
+
 /// One step of a skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkillStep {
@@ -192,6 +195,3 @@ pub struct CurrentSkillStep {
     /// The step itself.
     pub step: SkillStep,
 }
-
-/// The name of the tool that requests skipping a step.
-pub const SKIP_STEP: &str = "skip_step";

@@ -13,6 +13,7 @@ mod skills;
 mod state;
 
 use std::{
+    mem,
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
     time::{Duration, Instant},
@@ -115,110 +116,120 @@ pub struct IterationListing {
     discovered: Result<DiscoveredTools, DiscoveryFailure>,
 }
 
+/// The identity of a turn. A conversation without a name has another one.
+fn identity(options: &TurnOptions, unnamed: impl FnOnce() -> Arc<str>) -> Identity {
+    Identity {
+        tenant: options.tenant.clone(),
+        principal: options.principal.clone(),
+        conversation: options.conversation.clone().unwrap_or_else(unnamed),
+    }
+}
+
+/// The state of a turn that begins.
+fn state(
+    engine: Arc<EngineParts>,
+    events: Arc<TurnEvents>,
+    active_skills: Arc<ActiveSkills>,
+    caller: AdmittedCaller,
+    options: TurnOptions,
+) -> TurnState {
+    // A separate token: ending this turn must not cancel other uses of the caller's token.
+    let cancellation =
+        options.cancellation.map_or_else(CancellationToken::new, |token| token.child_token());
+    let working_dir: Arc<Path> = options.working_dir.unwrap_or_else(|| PathBuf::from(".")).into();
+    let person = || -> Option<Arc<dyn ClientPort>> {
+        Some(Arc::new(Person {
+            questions: options.questions.clone()?,
+            events: Arc::clone(&events),
+            redactor: engine.redactor.clone(),
+            cancellation: cancellation.clone(),
+            roots: Some(Arc::clone(&working_dir)),
+            asked: Arc::default(),
+        }))
+    };
+    let (rules, redactor) = (&engine.reliability, &engine.redactor);
+    TurnState {
+        client: options.client.map(|ClientHandle(client)| client).or_else(person),
+        recovery: ReliabilityContext::new(rules, &events, redactor, &cancellation),
+        idempotency_scope: options
+            .idempotency_scope
+            .unwrap_or_else(|| Arc::clone(events.turn_id())),
+        roles: caller.roles.into(),
+        roles_by_claims: caller.roles_by_claims.into(),
+        events,
+        active_skills,
+        personality: caller.personality,
+        cancellation,
+        halting: HaltSignal::of(options.halted),
+        working_dir,
+        info: options.info.into(),
+        attachments: options.attachments.into(),
+        registry: OnceLock::new(),
+        signals: TurnSignals::new(),
+        call_counter: CallCounter::default(),
+        revealed: Mutex::new(RevealedMenu::new(options.revealed)),
+        tainted: options.tainted.into(),
+        reveal: options.reveal.unwrap_or(engine.visibility.deferral.how()),
+        offered: Mutex::default(),
+        questions: options.questions,
+        approver: options.approver,
+        journal: options.journal,
+        dry_run: options.dry_run,
+        keeps_nothing: options.keeps_nothing,
+        child_agents: options.child_agents,
+        engine,
+    }
+}
+
 impl Turn {
     /// Whether a turn could begin, without beginning one.
     pub(crate) fn check(engine: &EngineParts, options: &TurnOptions) -> Result<(), TurnError> {
-        let identity = Identity {
-            tenant: options.tenant.clone(),
-            principal: options.principal.clone(),
-            conversation: options.conversation.clone().unwrap_or_default(),
-        };
-        AdmittedCaller::by(engine, options, &identity).map(drop)
+        AdmittedCaller::by(engine, options, &identity(options, Arc::default)).map(drop)
     }
 
     /// Begins a turn with these parts. Its events report the problems in the current skills.
     pub(crate) fn begin(
         engine: Arc<EngineParts>,
-        options: TurnOptions,
+        mut options: TurnOptions,
         problems: Vec<Arc<str>>,
     ) -> Result<Self, TurnError> {
         let ends_conversation =
             options.ends_conversation || options.keeps_nothing || options.conversation.is_none();
         let turn_id =
             options.turn_id.clone().unwrap_or_else(|| Uuid::now_v7().simple().to_string().into());
-        let identity = Arc::new(Identity {
-            tenant: options.tenant.clone(),
-            principal: options.principal.clone(),
-            conversation: options.conversation.clone().unwrap_or_else(|| Arc::clone(&turn_id)),
-        });
-        let AdmittedCaller { personality, skills, roles, roles_by_claims } =
-            AdmittedCaller::by(&engine, &options, &identity)?;
-        let active_skills = Arc::new(ActiveSkills::new(Arc::clone(&skills)));
+        let identity = Arc::new(identity(&options, || Arc::clone(&turn_id)));
+        let caller = AdmittedCaller::by(&engine, &options, &identity)?;
+        let active_skills = Arc::new(ActiveSkills::new(Arc::clone(&caller.skills)));
         active_skills
             .report(problems.into_iter().map(|problem| EventKind::SkillReloadFailed { problem }));
         for skill in &options.skills {
             active_skills.activate(skill, ActivatedBy::Caller);
         }
-        let own = if skills.is_empty() || options.without_read_skill {
+        let own = if caller.skills.is_empty() || options.without_read_skill {
             None
         } else {
             Some(SkillTools::new(&engine, &active_skills).map_err(TurnError::ReadSkill)?)
         };
-        let idempotency_scope = options.idempotency_scope.unwrap_or_else(|| Arc::clone(&turn_id));
-        let events = TurnEvents::new(turn_id, identity, engine.events.clone(), options.events);
-        let events = Arc::new(events);
-        // A separate token: ending this turn must not cancel other uses of the caller's token.
-        let cancellation =
-            options.cancellation.map_or_else(CancellationToken::new, |token| token.child_token());
-        let (rules, redactor) = (&engine.reliability, &engine.redactor);
-        let recovery = ReliabilityContext::new(rules, &events, redactor, &cancellation);
-        let mut session = engine.sessions.begin(events.identity());
+        let mut session = engine.sessions.begin(&identity);
         session.tools.retain(|tool| engine.has_plugin_of(tool));
-        let working_dir: Arc<Path> =
-            options.working_dir.unwrap_or_else(|| PathBuf::from(".")).into();
-        let person = || -> Option<Arc<dyn ClientPort>> {
-            Some(Arc::new(Person {
-                questions: options.questions.clone()?,
-                events: Arc::clone(&events),
-                redactor: engine.redactor.clone(),
-                cancellation: cancellation.clone(),
-                roots: Some(Arc::clone(&working_dir)),
-                asked: Arc::default(),
-            }))
-        };
-        let client = options.client.map(|ClientHandle(client)| client).or_else(person);
-        let state = Arc::new(TurnState {
-            client,
-            roles: roles.into(),
-            roles_by_claims: roles_by_claims.into(),
-            events,
-            active_skills,
-            personality,
-            cancellation,
-            halting: HaltSignal::of(options.halted),
-            working_dir,
-            info: options.info.into(),
-            attachments: options.attachments.into(),
-            registry: OnceLock::new(),
-            signals: TurnSignals::new(),
-            call_counter: CallCounter::default(),
-            revealed: Mutex::new(RevealedMenu::new(options.revealed)),
-            tainted: options.tainted.into(),
-            reveal: options.reveal.unwrap_or(engine.visibility.deferral.how()),
-            offered: Mutex::default(),
-            questions: options.questions,
-            idempotency_scope,
-            approver: options.approver,
-            journal: options.journal,
-            dry_run: options.dry_run,
-            keeps_nothing: options.keeps_nothing,
-            child_agents: options.child_agents,
-            engine,
-            recovery,
-        });
+        let (iteration, source_timeout) = (options.iterations, options.source_timeout);
+        let unasked = mem::take(&mut options.skills);
+        let own_events = mem::take(&mut options.events);
+        let events = TurnEvents::new(turn_id, identity, engine.events.clone(), own_events);
+        let state = Arc::new(state(engine, Arc::new(events), active_skills, caller, options));
         for tool in &session.tools {
             state.registry().overwrite(tool.clone());
         }
         Ok(Self {
             state,
-            iteration: options.iterations,
+            iteration,
             expiring: Vec::new(),
             own,
-            unasked: options.skills,
+            unasked,
             ends_conversation,
             session,
             composed: None,
-            source_timeout: options.source_timeout,
+            source_timeout,
         })
     }
 

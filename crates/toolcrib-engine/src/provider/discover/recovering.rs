@@ -5,14 +5,14 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use parking_lot::Mutex;
 use toolcrib_core::{
-    BreakerOpenError, DiscoveryError, Fallback as Instead, Listing, Stage, ToolProvider,
+    BreakerOpenError, Catalog, DiscoveryError, Fallback as Instead, Listing, Stage, ToolProvider,
 };
 
 use super::ListingRequest;
 use crate::{
     provider::{Fallback, Source},
     reliability::{
-        ExhaustedReason, FailedAttempt, RecoveryStep, ReliabilityContext, RetryExhausted,
+        Attempts, ExhaustedReason, FailedAttempt, RecoveryStep, ReliabilityContext, RetryExhausted,
     },
 };
 
@@ -51,62 +51,78 @@ pub(crate) fn recovering(
         Ok(()) => asking.ask(Arc::clone(&source.provider), 1),
         Err(open) => not_asked(open, &*source.provider),
     };
-    let first = match first {
+    match first {
         Listing::Now(Ok(listing)) => {
             attempts.succeeded_at_once();
-            return Listing::Now(fallback.settle(Ok(listing)));
+            Listing::Now(fallback.settle(Ok(listing)))
         }
         // Rules apply only to sources that are needed.
-        Listing::Now(Err(error)) if asking.is_optional() => {
-            return Listing::now(fallback.omit(&error));
+        Listing::Now(Err(error)) if asking.is_optional() => Listing::now(fallback.omit(&error)),
+        first => {
+            let endings = endings.clone();
+            let retries = Retries { providers, asking, attempts, fallback, position, endings };
+            Listing::later(retries.until_settled(first))
         }
-        first => first,
-    };
-    let endings = endings.clone();
-    Listing::later(async move {
+    }
+}
+
+/// The retries of one source.
+struct Retries {
+    /// The providers to choose from.
+    providers: Vec<Arc<dyn ToolProvider>>,
+    asking: ListingRequest,
+    attempts: Attempts,
+    fallback: Fallback,
+    position: usize,
+    endings: Endings,
+}
+
+impl Retries {
+    /// Lists again until a listing succeeds, or no rule retries.
+    async fn until_settled(mut self, first: Listing) -> Result<Catalog, DiscoveryError> {
         let mut answer = first.wait().await;
         loop {
             let error = match answer {
                 Ok(listing) => {
-                    attempts.succeeded();
-                    return fallback.settle(Ok(listing));
+                    self.attempts.succeeded();
+                    return self.fallback.settle(Ok(listing));
                 }
                 Err(error) => error,
             };
-            let provider = match attempts.failed(&FailedAttempt::of_discovery(&error)).await {
+            let provider = match self.attempts.failed(&FailedAttempt::of_discovery(&error)).await {
                 RecoveryStep::Retry => {
-                    attempts.choice().and_then(|choice| providers.get(choice)).cloned()
+                    self.attempts.choice().and_then(|choice| self.providers.get(choice)).cloned()
                 }
-                RecoveryStep::Other(choice) => providers.get(choice).cloned(),
+                RecoveryStep::Other(choice) => self.providers.get(choice).cloned(),
                 RecoveryStep::Fallback(Instead::Source(provider)) => Some(provider),
-                RecoveryStep::Accept => return Ok(fallback.omit(&error)),
+                RecoveryStep::Accept => return Ok(self.fallback.omit(&error)),
                 RecoveryStep::Cancelled => {
-                    endings.note(position, None);
+                    self.endings.note(self.position, None);
                     return Err(DiscoveryError::cancelled());
                 }
                 RecoveryStep::RetryExhausted(exhausted) => {
                     // A rule that fails fast overrides the source's own failure setting.
-                    let settled = if exhausted.code == ExhaustedReason::FailFast {
-                        Err(error)
-                    } else {
-                        fallback.settle(Err(error))
+                    let settled = match exhausted.code {
+                        ExhaustedReason::FailFast => Err(error),
+                        _ => self.fallback.settle(Err(error)),
                     };
-                    return settled.inspect_err(|_| endings.note(position, Some(exhausted)));
+                    return settled
+                        .inspect_err(|_| self.endings.note(self.position, Some(exhausted)));
                 }
                 RecoveryStep::Failed | RecoveryStep::Fallback(_) => None,
             };
             let Some(provider) = provider else {
-                let settled = fallback.settle(Err(error));
-                return settled.inspect_err(|_| endings.note(position, None));
+                let settled = self.fallback.settle(Err(error));
+                return settled.inspect_err(|_| self.endings.note(self.position, None));
             };
-            answer = match attempts.begin() {
-                Ok(()) => asking.ask(provider, attempts.attempts()),
+            answer = match self.attempts.begin() {
+                Ok(()) => self.asking.ask(provider, self.attempts.attempts()),
                 Err(open) => not_asked(open, &*provider),
             }
             .wait()
             .await;
         }
-    })
+    }
 }
 
 fn not_asked(open: BreakerOpenError, provider: &dyn ToolProvider) -> Listing {

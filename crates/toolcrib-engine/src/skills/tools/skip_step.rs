@@ -5,9 +5,9 @@ use serde_json::json;
 use toolcrib_core::{InvalidToolError, Tool, ToolContext, ToolError};
 
 use super::{closed, framework_tool};
-use crate::{
-    SKIP_STEP,
-    skills::{ActiveSkills, OnSkip, active::Request},
+use crate::skills::{
+    active::{ActiveSkills, Request},
+    steps::{OnSkip, SKIP_STEP},
 };
 
 /// In characters. A reason is for people who read the record later.
