@@ -20,7 +20,6 @@ pub use self::{
     recorder::TurnEvents,
 };
 use crate::{
-    PolicyStage,
     json::digest::Digest,
     messages::message::Usage,
     models::model::{ModelErrorClass, StopReason, ToolChoice},
@@ -28,7 +27,7 @@ use crate::{
         identity::Identity,
         name::{SkillId, ToolName},
     },
-    policy::Effect,
+    policy::{Effect, PolicyStage},
     provider::{DiscoveryErrorClass, listing_info::CacheStatus, withheld_tool::WithheldTool},
     reliability::Stage,
     tool::{capabilities::is_false, output::ErrorCode},

@@ -1,4 +1,4 @@
-//! The port to a store of keys and values.
+//! Key-value: the port to a store of small texts that tools keep from one call to the next.
 
 use std::{sync::Arc, time::Duration};
 

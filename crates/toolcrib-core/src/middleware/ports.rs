@@ -5,12 +5,10 @@ use std::{error::Error, fmt};
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
-use crate::{
-    PendingCall,
-    tool::{
-        output::{ErrorCode, ToolOutput},
-        result::ToolResult,
-    },
+use crate::tool::{
+    output::{ErrorCode, ToolOutput},
+    pending_call::PendingCall,
+    result::ToolResult,
 };
 
 /// Records the intent of a call before its effect and its outcome afterwards.

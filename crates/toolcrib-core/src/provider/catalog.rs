@@ -10,11 +10,13 @@ pub use self::builder::CatalogBuilder;
 pub(crate) use self::builder::LastCatalog;
 use super::listing_info::ListingInfo;
 use crate::{
-    MissingReason,
     names::name::SkillId,
     secrets::secret::Redact,
-    tool::{Redaction, Tool},
+    tool::{Redaction, Tool, missing_reason::MissingReason},
 };
+
+/// The gate that withholds definitions with known secrets.
+const SECRETS_GATE: &str = "secrets";
 
 /// The reason to withhold a tool. Kept as data; formatted only on demand.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -285,6 +287,3 @@ impl FromIterator<Tool> for Catalog {
         tools.into_iter().collect::<Vec<_>>().into()
     }
 }
-
-/// The gate that withholds definitions with known secrets.
-const SECRETS_GATE: &str = "secrets";

@@ -22,7 +22,7 @@ pub(super) fn read<'s>(reader: &mut Reader<'s>, schema: &'s Value) -> Result<Nod
                 refer(reader, &mut node, reference)?;
             }
             ("allOf" | "anyOf" | "oneOf", Value::Array(all)) => {
-                node.in_place.extend(all.iter().map(|one| reader.node(one)));
+                node.in_place.extend(reader.nodes(all));
             }
             ("not" | "if" | "then" | "else", one) => node.in_place.push(reader.node(one)),
             ("dependentSchemas" | "dependencies" | "dependentRequired", Value::Object(all)) => {
@@ -43,16 +43,14 @@ pub(super) fn read<'s>(reader: &mut Reader<'s>, schema: &'s Value) -> Result<Nod
             ("patternProperties", Value::Object(all)) => {
                 node.name_patterns =
                     all.keys().map(|pattern| Size::of(pattern)).fold(Size::default(), Size::and);
-                node.members.extend(all.values().map(|one| reader.node(one)));
+                node.members.extend(reader.nodes(all.values()));
             }
             ("additionalProperties" | "unevaluatedProperties", one) => {
                 node.is_unevaluated |= key == "unevaluatedProperties";
                 node.members.push(reader.node(one));
             }
             ("propertyNames", one) => node.names.push(reader.node(one)),
-            ("prefixItems" | "items", Value::Array(all)) => {
-                node.prefix.extend(all.iter().map(|one| reader.node(one)));
-            }
+            ("prefixItems" | "items", Value::Array(all)) => node.prefix.extend(reader.nodes(all)),
             ("items" | "additionalItems" | "contains" | "unevaluatedItems", one) => {
                 node.is_unevaluated |= key == "unevaluatedItems";
                 node.elements.push(reader.node(one));
@@ -62,18 +60,15 @@ pub(super) fn read<'s>(reader: &mut Reader<'s>, schema: &'s Value) -> Result<Nod
             ("pattern", Value::String(pattern)) => node.text_pattern = Size::of(pattern),
             ("required", Value::Array(names)) => node.listed += names.len() as u64,
             // A comparison is less work than a subschema.
-            ("enum" | "const", value) => {
-                node.compared += size(value).div_ceil(4);
-                // Older drafts ignore the siblings of a reference.
-                if let ("const", Value::String(text), true) =
-                    (key.as_str(), value, reader.knows_const)
-                    && !map.contains_key("$ref")
-                {
-                    node.constant = Some(text.as_str().into());
-                }
-            }
+            ("enum" | "const", value) => node.compared += size(value).div_ceil(4),
             _ => {}
         }
+    }
+    // Older drafts ignore the siblings of a reference.
+    if let (Some(Value::String(text)), true) = (map.get("const"), reader.knows_const)
+        && !map.contains_key("$ref")
+    {
+        node.constant = Some(text.as_str().into());
     }
     Ok(node)
 }
@@ -85,9 +80,7 @@ fn refer<'s>(reader: &mut Reader<'s>, node: &mut Node, reference: &str) -> Resul
             let problem = format!("the `$ref` to `{reference}` has no target in the schema");
             return Err(format!("{problem}, and remote references are not fetched").into());
         }
-        Target::Within(found) => {
-            node.in_place.extend(found.into_iter().map(|one| reader.node(one)));
-        }
+        Target::Within(found) => node.in_place.extend(reader.nodes(found)),
         Target::MetaSchema => node.meta_schemas += 1,
     }
     Ok(())

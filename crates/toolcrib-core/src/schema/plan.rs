@@ -214,4 +214,9 @@ impl<'s> Reader<'s> {
         self.waiting.push_back((schema, at));
         at
     }
+
+    /// Those of several subschemas.
+    pub(super) fn nodes(&mut self, schemas: impl IntoIterator<Item = &'s Value>) -> Vec<usize> {
+        schemas.into_iter().map(|schema| self.node(schema)).collect()
+    }
 }

@@ -118,42 +118,8 @@ impl Meter<'_> {
         match instance {
             Instance::Name(text) => self.text(text, node.text_pattern)?,
             Instance::Value(Value::String(text)) => self.text(text, node.text_pattern)?,
-            Instance::Value(Value::Array(items)) => {
-                for (applied, item) in node.prefix.iter().zip(items) {
-                    self.visit(*applied, Instance::Value(item))?;
-                }
-                for applied in &node.elements {
-                    for item in items {
-                        self.visit(*applied, Instance::Value(item))?;
-                    }
-                }
-                if node.is_unique {
-                    self.spend(LOOKS_AT_UNIQUE.saturating_mul(items.iter().map(size).sum()))?;
-                }
-                if node.is_unevaluated {
-                    self.spend(in_place.saturating_mul(items.len() as u64))?;
-                }
-            }
-            Instance::Value(Value::Object(map)) => {
-                self.spend(node.listed)?;
-                let looks_at_members = !(node.properties.is_empty()
-                    && node.members.is_empty()
-                    && node.names.is_empty());
-                for (name, member) in map.iter().filter(|_| looks_at_members) {
-                    self.spend(1)?;
-                    self.text(name, node.name_patterns)?;
-                    for applied in &node.names {
-                        self.visit(*applied, Instance::Name(name))?;
-                    }
-                    let named = node.properties.get(name.as_str()).map(|(_, applied)| applied);
-                    for applied in named.into_iter().chain(&node.members) {
-                        self.visit(*applied, Instance::Value(member))?;
-                    }
-                }
-                if node.is_unevaluated {
-                    self.spend(in_place.saturating_mul(map.len() as u64))?;
-                }
-            }
+            Instance::Value(Value::Array(items)) => self.items(node, items, in_place)?,
+            Instance::Value(Value::Object(map)) => self.members(node, map, in_place)?,
             Instance::Value(Value::Number(number)) => {
                 if node.multiple.is_some_and(|is_whole| !is_whole || number.is_f64()) {
                     self.spend(OF_FRACTION)?;
@@ -166,6 +132,47 @@ impl Meter<'_> {
             self.spend(steps.saturating_mul(size(value)))?;
         }
         self.depth -= 1;
+        Some(())
+    }
+
+    /// `in_place` are the steps of the subschemas that apply to the whole array.
+    fn items(&mut self, node: &Node, items: &[Value], in_place: u64) -> Option<()> {
+        for (applied, item) in node.prefix.iter().zip(items) {
+            self.visit(*applied, Instance::Value(item))?;
+        }
+        for applied in &node.elements {
+            for item in items {
+                self.visit(*applied, Instance::Value(item))?;
+            }
+        }
+        if node.is_unique {
+            self.spend(LOOKS_AT_UNIQUE.saturating_mul(items.iter().map(size).sum()))?;
+        }
+        if node.is_unevaluated {
+            self.spend(in_place.saturating_mul(items.len() as u64))?;
+        }
+        Some(())
+    }
+
+    /// `in_place` are the steps of the subschemas that apply to the whole object.
+    fn members(&mut self, node: &Node, map: &Map<String, Value>, in_place: u64) -> Option<()> {
+        self.spend(node.listed)?;
+        let looks_at_members =
+            !(node.properties.is_empty() && node.members.is_empty() && node.names.is_empty());
+        for (name, member) in map.iter().filter(|_| looks_at_members) {
+            self.spend(1)?;
+            self.text(name, node.name_patterns)?;
+            for applied in &node.names {
+                self.visit(*applied, Instance::Name(name))?;
+            }
+            let named = node.properties.get(name.as_str()).map(|(_, applied)| applied);
+            for applied in named.into_iter().chain(&node.members) {
+                self.visit(*applied, Instance::Value(member))?;
+            }
+        }
+        if node.is_unevaluated {
+            self.spend(in_place.saturating_mul(map.len() as u64))?;
+        }
         Some(())
     }
 

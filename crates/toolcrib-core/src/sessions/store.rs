@@ -14,8 +14,9 @@ use super::{
     FoundMessage, SessionHistory, SessionRecord, StoredRun, StoredSession, TracedEvent, TurnState,
 };
 use crate::{
-    MAX_SESSION_NAME, SessionOwner, messages::sent_parts::SentPart, names::identity::Identity,
-    store_error::SessionStoreError,
+    messages::sent_parts::SentPart,
+    names::{identity::Identity, owner::SessionOwner},
+    store_error::{MAX_SESSION_NAME, SessionStoreError},
 };
 
 /// The length of a session's id, in hexadecimal digits.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{PendingCall, ToolContext, ToolError, kv::KvScope};
+use super::{context::ToolContext, output::ToolError, pending_call::PendingCall};
+use crate::kv::KvScope;
 
 /// The access that a tool written in Rust needs beyond its own state. Declared with
 /// [`ToolBuilder::capabilities`](crate::ToolBuilder::capabilities); nothing by default.

@@ -6,11 +6,10 @@ use icu_normalizer::ComposingNormalizerBorrowed;
 use serde_json::Value;
 
 use crate::{
-    MissingReason,
     json::digest::Digest,
     provider::catalog::{Catalog, Reason},
     secrets::secret::Redact,
-    tool::{Redaction, Tool},
+    tool::{Redaction, Tool, missing_reason::MissingReason},
 };
 
 /// The maximum size of an offered definition, in bytes of the model's text.
@@ -191,16 +190,9 @@ impl<D: RemoteDefinition> RemoteListing<D> {
         check: Option<&DefinitionCheck>,
         mut make: impl FnMut(&D) -> Option<(Tool, Option<Reason>)>,
     ) -> Result<Self, Arc<str>> {
-        let mut descriptions: Vec<_> = descriptions.into_iter().enumerate().collect();
-        descriptions.sort_by(|(_, a), (_, b)| one_name(a).cmp(&one_name(b)));
-        for twins in descriptions.chunk_by_mut(|(_, a), (_, b)| one_name(a) == one_name(b)) {
-            if twins.len() > 1 {
-                twins.sort_by_cached_key(|(_, one)| Digest::of_json(&one.definition()));
-            }
-        }
         let mut made = Self { catalog: Catalog::new(), known: Vec::new() };
         let (mut offered, mut others) = (Vec::new(), Vec::new());
-        for (position, description) in descriptions {
+        for (position, description) in by_name(descriptions) {
             let known = before.and_then(|before| before.find(&description));
             let known = known.map(|known| (known.tool.clone(), known.withheld.clone()));
             let Some((tool, withheld)) = known.or_else(|| {
@@ -217,20 +209,16 @@ impl<D: RemoteDefinition> RemoteListing<D> {
             let last = made.known.last();
             let is_twin = name.is_some()
                 && last.is_some_and(|last| one_name(&last.description) == one_name(&description));
-            let twin = || {
-                is_twin.then(|| {
-                    let text = "another listed tool has the same name";
-                    Reason::Definition(MissingReason::SameName, text.into())
-                })
-            };
             let place = made.known.len();
-            match (withheld.clone(), twin()) {
-                (None, None) => offered.push((position, place)),
-                (Some(reason), None) if name.is_some() => others.push((place, reason)),
-                (reason, twin) => {
-                    if let Some(reason) = reason.or(twin) {
-                        made.catalog.withhold(tool.clone(), Arc::clone(origin), reason);
-                    }
+            match withheld.clone() {
+                None if !is_twin => offered.push((position, place)),
+                Some(reason) if !is_twin && name.is_some() => others.push((place, reason)),
+                reason => {
+                    let reason = reason.unwrap_or_else(|| {
+                        let text = "another listed tool has the same name";
+                        Reason::Definition(MissingReason::SameName, text.into())
+                    });
+                    made.catalog.withhold(tool.clone(), Arc::clone(origin), reason);
                 }
             }
             made.known.push(KnownTool { description, tool, withheld });
@@ -240,9 +228,21 @@ impl<D: RemoteDefinition> RemoteListing<D> {
         }
         let offered = offered.into_iter().map(|(_, place)| (place, None));
         let others = others.into_iter().map(|(place, reason)| (place, Some(reason)));
-        let all = offered.chain(others);
+        made.settle(offered.chain(others), origin, check)?;
+        Ok(made)
+    }
+
+    /// Offers or withholds the tools at these places, each with its flaw, once their definitions
+    /// were compared with the pins.
+    fn settle(
+        &mut self,
+        places: impl Iterator<Item = (usize, Option<Reason>)>,
+        origin: &Arc<str>,
+        check: Option<&DefinitionCheck>,
+    ) -> Result<(), Arc<str>> {
+        let Self { catalog, known } = self;
         let all: Vec<_> =
-            all.filter_map(|(place, reason)| Some((made.known.get(place)?, reason))).collect();
+            places.filter_map(|(place, reason)| Some((known.get(place)?, reason))).collect();
         let changed = match check.and_then(DefinitionCheck::pins) {
             Some(pins) => pins.check(origin, D::KIND, &mut definitions(&all))?,
             None => Vec::new(),
@@ -257,13 +257,11 @@ impl<D: RemoteDefinition> RemoteListing<D> {
                 flaw => changed.or(flaw),
             };
             match reason {
-                None => made.catalog.offer(known.tool.clone()),
-                Some(reason) => {
-                    made.catalog.withhold(known.tool.clone(), Arc::clone(origin), reason);
-                }
+                None => catalog.offer(known.tool.clone()),
+                Some(reason) => catalog.withhold(known.tool.clone(), Arc::clone(origin), reason),
             }
         }
-        Ok(made)
+        Ok(())
     }
 
     /// The offered and withheld tools; clones share one list.
@@ -307,6 +305,19 @@ impl<D: RemoteDefinition> RemoteListing<D> {
             .take_while(|known| one_name(&known.description) == name);
         twins.find(|known| known.description == *description)
     }
+}
+
+/// Descriptions with their positions, in the order of their names, and those of one name in that of
+/// their contents.
+fn by_name<D: RemoteDefinition>(descriptions: Vec<D>) -> Vec<(usize, D)> {
+    let mut descriptions: Vec<_> = descriptions.into_iter().enumerate().collect();
+    descriptions.sort_by(|(_, a), (_, b)| one_name(a).cmp(&one_name(b)));
+    for twins in descriptions.chunk_by_mut(|(_, a), (_, b)| one_name(a) == one_name(b)) {
+        if twins.len() > 1 {
+            twins.sort_by_cached_key(|(_, one)| Digest::of_json(&one.definition()));
+        }
+    }
+    descriptions
 }
 
 fn one_name(description: &impl RemoteDefinition) -> Option<Cow<'_, str>> {

@@ -60,21 +60,14 @@ impl StrippedText {
                     this.remove(start..at, ChangeKind::LineEnd);
                 }
                 '\r' => {
-                    let shown = this.text.len();
+                    let end = this.text.len();
                     this.text.push('\n');
-                    let kind = ChangeKind::LineEnd;
-                    this.changes.push(TextChange {
-                        shown: shown..shown + 1,
-                        real: start..at,
-                        kind,
-                    });
+                    let (shown, real, kind) = (end..end + 1, start..at, ChangeKind::LineEnd);
+                    this.changes.push(TextChange { shown, real, kind });
                     last = Some('\n');
                 }
                 _ if !is_invisible(c) => {
-                    let whole = match kept {
-                        Kept::Needed | Kept::OfCode => flag_of_tags(rest),
-                        Kept::Nothing => None,
-                    };
+                    let whole = if kept == Kept::Nothing { None } else { flag_of_tags(rest) };
                     at = start + whole.map_or(c.len_utf8(), str::len);
                     this.text.push_str(text.get(start..at).unwrap_or_default());
                     last = Some(c);
