@@ -5,8 +5,9 @@ use std::{fmt, future::ready, sync::Arc};
 use tokio::task::spawn_blocking;
 use toolcrib_core::{
     __internal::{millis, now_ms},
-    Approval, ApprovalMark, ApprovalRequest, ApprovalState, Approver, BoxFuture, Clarification,
-    ClarificationOutcome, ParkedCall, SessionOwner, Settlement, StoredApproval, StoredArguments,
+    Approval, ApprovalMark, ApprovalRequest, ApprovalState, ApprovalStoreError, Approver, BoxFuture,
+    Clarification, ClarificationOutcome, ParkedCall, SessionOwner, SessionStoreError, Settlement,
+    StoredApproval, StoredArguments,
 };
 
 use crate::{
@@ -89,15 +90,10 @@ impl ParkingApprover {
         };
         if let Some(person) = &self.person {
             let decision = person.approve(request.clone()).await;
-            if let Some(open) = open {
-                let closed = self.on_store(&call, move |approvals, _| {
-                    Ok(approvals.store.close(&open, "withdrawn")?)
-                });
-                if let Err(error) = closed.await {
-                    return failed(error);
-                }
-            }
-            return decision;
+            return match self.withdraw(&call, open).await {
+                Ok(()) => decision,
+                Err(error) => failed(error),
+            };
         }
         if call.arguments.as_ref().is_none_or(|stored| stored.value.to_string().len() > MOST_BYTES)
         {
@@ -117,6 +113,18 @@ impl ParkingApprover {
             Ok(parked) => Approval::Parked(self.told(tool, &parked)),
             Err(error) => failed(error),
         }
+    }
+
+    /// Closes the open request of a call that a person has decided on.
+    async fn withdraw(
+        &self,
+        call: &ParkedCall,
+        open: Option<Arc<str>>,
+    ) -> Result<(), ApprovalError> {
+        let Some(open) = open else { return Ok(()) };
+        let close =
+            move |approvals: &Approvals, _: &_| Ok(approvals.store.close(&open, "withdrawn")?);
+        self.on_store(call, close).await.map(drop)
     }
 
     fn call(&self, request: &ApprovalRequest<'_>, arguments: &StoredArguments) -> ParkedCall {
@@ -172,8 +180,8 @@ impl ParkingApprover {
         spawn_blocking(move || work(&approvals, &call)).await.unwrap_or_else(|error| {
             let store = "the store of approvals".to_owned();
             let source = error.into();
-            let error = toolcrib_core::SessionStoreError::Io { store, doing: "used", source };
-            Err(toolcrib_core::ApprovalStoreError::from(error).into())
+            let error = SessionStoreError::Io { store, doing: "used", source };
+            Err(ApprovalStoreError::from(error).into())
         })
     }
 }

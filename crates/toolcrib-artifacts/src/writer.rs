@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use toolcrib_core::{ArtifactLog, ArtifactStoreError, Redact, StoreWriter};
+use toolcrib_core::{ArtifactLog, ArtifactStoreError, Redact, RedactStream, StoreWriter};
 
 use crate::{
     artifact::Artifact,
@@ -171,7 +171,7 @@ impl KeepError {
 /// Redacts bytes that arrive in pieces.
 struct StreamingRedactor {
     redact: Arc<dyn Redact>,
-    stream: Box<dyn toolcrib_core::RedactStream>,
+    stream: Box<dyn RedactStream>,
     /// The start of an incomplete character, or invalid bytes.
     begun: Vec<u8>,
 }

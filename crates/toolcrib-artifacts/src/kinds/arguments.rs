@@ -1,6 +1,6 @@
 //! Validation and typing of query arguments.
 
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use toolcrib_core::{__internal::CompiledSchema, ToolError};
 
@@ -15,6 +15,14 @@ pub fn arguments<T: DeserializeOwned>(asked: &QueryRequest<'_>) -> Result<T, Too
     let empty = Value::Object(Map::new());
     let args = if asked.args.is_null() { &empty } else { asked.args };
     T::deserialize(args).map_err(|error| invalid(asked.query, &error.to_string()))
+}
+
+/// Reads the arguments of a query that has none.
+pub(super) fn no_arguments(asked: &QueryRequest<'_>) -> Result<(), ToolError> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct NoArgs {}
+    arguments(asked).map(|NoArgs {}| ())
 }
 
 /// Validates arguments against the schema of their query; missing ones are an empty object.

@@ -3,7 +3,7 @@
 use std::{any::Any, fmt, sync::Arc};
 
 use serde_json::Value;
-use toolcrib_core::{CancellationToken, ToolError};
+use toolcrib_core::{CancellationToken, ErrorCode, ToolError};
 
 use crate::{
     content::{BYTE_ORDER_MARK, Content},
@@ -214,11 +214,18 @@ impl QueryRequest<'_> {
     /// # Errors
     /// `cancelled`.
     pub fn check_cancelled(&self) -> Result<(), ToolError> {
-        if self.cancellation.is_cancelled() {
+        check_cancelled(self.cancellation)
+    }
+}
+
+/// Fails if the work was cancelled.
+pub(super) fn check_cancelled(cancellation: &CancellationToken) -> Result<(), ToolError> {
+    match cancellation.is_cancelled() {
+        true => {
             let message = "it was cancelled before it finished";
-            return Err(ToolError::new(toolcrib_core::ErrorCode::Cancelled, message));
+            Err(ToolError::new(ErrorCode::Cancelled, message))
         }
-        Ok(())
+        false => Ok(()),
     }
 }
 

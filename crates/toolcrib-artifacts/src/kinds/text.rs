@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use toolcrib_core::ToolError;
 
 use super::{
-    arguments,
+    arguments::{arguments, no_arguments},
     kind::{ArtifactKind, Query, QueryRequest},
 };
 use crate::{
@@ -61,10 +61,6 @@ struct Cat {
     start: Option<i64>,
     end: Option<i64>,
 }
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct NoArgs {}
 
 impl ArtifactKind for Text {
     fn name(&self) -> &'static str {
@@ -131,15 +127,15 @@ impl ArtifactKind for Text {
                 search.run(asked.content, &asked.page, asked.cancellation)
             }
             "byte_length" => {
-                let NoArgs {} = arguments(asked)?;
+                no_arguments(asked)?;
                 Ok(Answer::text(asked.content.bytes().to_string()))
             }
             "line_count" => {
-                let NoArgs {} = arguments(asked)?;
+                no_arguments(asked)?;
                 Ok(Answer::text(lines.to_string()))
             }
             "estimate_tokens" => {
-                let NoArgs {} = arguments(asked)?;
+                no_arguments(asked)?;
                 let tokens = (asked.content.bytes() * 2).div_ceil(BYTES_OF_TWO_TOKENS);
                 Ok(Answer::text(tokens.to_string()))
             }

@@ -5,7 +5,9 @@ mod scan;
 
 use std::{collections::VecDeque, fmt::Write as _, ops::ControlFlow};
 
-use toolcrib_core::{__internal::counted, ArtifactStoreError, CancellationToken, ToolError};
+use toolcrib_core::{
+    __internal::counted, ArtifactStoreError, CancellationToken, ErrorCode, ToolError,
+};
 
 pub(crate) use self::pattern::{LONGEST_PATTERN, Pattern};
 use self::scan::{Hit, scan};
@@ -73,7 +75,7 @@ impl Search {
         }
         if cancellation.is_cancelled() {
             return Err(ToolError::new(
-                toolcrib_core::ErrorCode::Cancelled,
+                ErrorCode::Cancelled,
                 "the search was cancelled before it finished",
             ));
         }

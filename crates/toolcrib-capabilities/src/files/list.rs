@@ -195,8 +195,7 @@ pub(super) fn walk(
         prefix.push('/');
     }
     let above = if tree.ignored { Vec::new() } else { above(top, path)? };
-    let mut room = MOST_VISITED;
-    let (mut is_whole, mut number) = (true, 0);
+    let (mut is_whole, mut number, mut room) = (true, 0, MOST_VISITED);
     let first = Level::read(tree, dir, &resolved, prefix, &mut room, &mut is_whole);
     let mut levels = vec![(first.map_err(|error| FileError::io(path.written(), error))?, resolved)];
     while let Some((level, resolved)) = levels.last_mut() {

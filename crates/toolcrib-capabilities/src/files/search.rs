@@ -8,10 +8,11 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
 use toolcrib_core::{ToolContext, ToolError};
 
 use super::{
-    FilesHandle,
+    FileLimits, FilesHandle,
     error::FileError,
     left_out::{LeftOutList, LeftOutReason},
     list::{Entry, EntryKind, Tree, glob, walk},
@@ -44,64 +45,74 @@ impl FilesHandle {
         let glob = glob.map_err(FileError::into_tool_error)?;
         self.run(cx, move |handle, cx, cancel| {
             let limits = *handle.limits();
-            let depth = limits.max_depth;
             let progress = &WorkProgress::new(cx, FileWork::Search);
-            let ignored = search.ignored;
-            let tree = Tree { top: handle.top(), path: &path, depth, ignored, progress };
             let work = Work::new(&search, &matcher, cx, cancel, progress);
+            let is_wanted =
+                |entry: &Entry| glob.as_ref().is_none_or(|glob| glob.is_match(&entry.path));
             let located = handle.top().locate(&path, Purpose::Read)?;
             if let (Some(name), Some(found)) = (&located.name, &located.found)
                 && found.is_file()
             {
                 let entry = Entry::of(path.names().join("/"), found);
-                let is_wanted = glob.as_ref().is_none_or(|glob| glob.is_match(&entry.path));
                 let limit = limits.max_file_bytes.max(limits.max_total_bytes);
-                if is_wanted {
+                if is_wanted(&entry) {
                     let (name, dir) = (name.clone(), Arc::new(located.dir));
                     work.search(&Candidate { number: 0, dir, name, entry, limit });
                 }
                 let is_whole = true;
                 return work.found(is_whole, cancel);
             }
-            let (sender, files) = sync_channel(WAITING);
-            let files = Mutex::new(files);
-            let threads = thread::available_parallelism().map_or(1, NonZero::get);
-            let limit = limits.max_file_bytes;
-            let mut bytes = 0_u64;
-            let mut number = 0;
+            let (depth, ignored) = (limits.max_depth, search.ignored);
+            let tree = Tree { top: handle.top(), path: &path, depth, ignored, progress };
             let mut unread = LeftOutList::default();
-            let walked = thread::scope(|scope| {
-                for _ in 0..threads.min(MOST_THREADS) {
-                    scope.spawn(|| work.run(&files));
-                }
-                walk(&tree, cancel, &mut unread, |dir, entry| {
-                    let is_wanted = entry.kind == EntryKind::File
-                        && glob.as_ref().is_none_or(|glob| glob.is_match(&entry.path));
-                    if !is_wanted {
-                        return Ok(ControlFlow::Continue(()));
-                    }
-                    number += 1;
-                    if entry.size > limit {
-                        work.leave_out(LeftOutReason::TooLarge, number, &entry.path);
-                        return Ok(ControlFlow::Continue(()));
-                    }
-                    bytes = bytes.saturating_add(entry.size);
-                    if bytes > limits.max_total_bytes || work.is_over() {
-                        return Ok(ControlFlow::Break(()));
-                    }
-                    let name = entry.path.rsplit('/').next().unwrap_or_default().into();
-                    let file = Candidate { number, dir: Arc::clone(dir), name, entry, limit };
-                    Ok(match sender.send(file) {
-                        Ok(()) => ControlFlow::Continue(()),
-                        Err(_) => ControlFlow::Break(()),
-                    })
-                })
-                .inspect(|_| drop(sender))
-            });
-            let mut found = work.found(walked?, cancel)?;
+            let is_whole = search_tree(&work, &tree, limits, cancel, &mut unread, is_wanted)?;
+            let mut found = work.found(is_whole, cancel)?;
             found.left_out.extend(unread.into_all());
             Ok(found)
         })
         .await
     }
+}
+
+/// Searches the wanted files of a tree while it is walked. Returns whether all were found: `false`
+/// after a limit.
+fn search_tree(
+    work: &Work<'_>,
+    tree: &Tree<'_>,
+    limits: FileLimits,
+    cancel: &CancellationToken,
+    unread: &mut LeftOutList,
+    is_wanted: impl Fn(&Entry) -> bool,
+) -> Result<bool, FileError> {
+    let (sender, files) = sync_channel(WAITING);
+    let files = Mutex::new(files);
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    let limit = limits.max_file_bytes;
+    let (mut bytes, mut number) = (0_u64, 0);
+    thread::scope(|scope| {
+        for _ in 0..threads.min(MOST_THREADS) {
+            scope.spawn(|| work.run(&files));
+        }
+        walk(tree, cancel, unread, |dir, entry| {
+            if entry.kind != EntryKind::File || !is_wanted(&entry) {
+                return Ok(ControlFlow::Continue(()));
+            }
+            number += 1;
+            if entry.size > limit {
+                work.leave_out(LeftOutReason::TooLarge, number, &entry.path);
+                return Ok(ControlFlow::Continue(()));
+            }
+            bytes = bytes.saturating_add(entry.size);
+            if bytes > limits.max_total_bytes || work.is_over() {
+                return Ok(ControlFlow::Break(()));
+            }
+            let name = entry.path.rsplit('/').next().unwrap_or_default().into();
+            let file = Candidate { number, dir: Arc::clone(dir), name, entry, limit };
+            Ok(match sender.send(file) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            })
+        })
+        .inspect(|_| drop(sender))
+    })
 }

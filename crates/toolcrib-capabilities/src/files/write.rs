@@ -259,74 +259,80 @@ impl Change {
         limit: u64,
     ) -> Result<(Vec<u8>, Edit), FileError> {
         let path = || located.written.clone();
-        match (self, old) {
+        let (content, edit) = match (self, old) {
             (Self::Write(content), _) | (Self::Create(content), None) => {
-                Ok((content, Edit::default()))
+                return Ok((content, Edit::default()));
             }
-            (Self::Create(_), Some(_)) => Err(FileError::Exists { path: path() }),
-            (Self::WriteOfModel(text, shown), old) => {
-                let old = match old {
-                    Some(old) => Some(
-                        replaceable(cx, &old.bytes)
-                            .map_err(|problem| FileError::Path { path: path(), problem })?,
-                    ),
-                    None => None,
-                };
-                let before = old.as_ref().map_or("", |old| &old.text);
-                let all = 0..text.len();
-                let look_alike = shown.and_then(|origin| {
-                    LookAlike::first(&text, slice::from_ref(&all), before, origin)
-                });
-                if let Some(problem) = look_alike {
-                    return Err(FileError::Edit {
-                        path: path(),
-                        of: None,
-                        problem: problem.into(),
-                    });
-                }
-                let line_ends_before = LineEnds::of(before);
-                let hidden_removed = unseen(before, shown).saturating_sub(unseen(&text, shown));
-                // Carriage returns are not shown, so a text without them says nothing about them.
-                let text = match line_ends_before.only() {
-                    Some(end) if !text.contains('\r') => text.replace('\n', end),
-                    _ => text,
-                };
-                let line_ends = LineEnds::of(&text);
-                let content = match &old {
-                    Some(old) => old.encode_whole(text),
-                    None => text.into_bytes(),
-                };
-                check_size(content.len(), &located.written, limit)?;
-                let edit = Edit { hidden_removed, line_ends_before, line_ends, ..Edit::default() };
-                Ok((content, edit))
-            }
-            (Self::Edit(..), None) => Err(FileError::NotFound { path: path() }),
-            (Self::Edit(mut edits, shown), Some(old)) => {
-                let old_size = old.bytes.len() as u64;
-                let old = TextFile::of(&old.bytes).ok_or_else(|| FileError::NotText {
-                    path: path(),
-                    kind: "not text in UTF-8 or UTF-16, and so cannot be edited",
-                    size: old_size,
-                })?;
-                // The mark at the beginning is not a part of the text.
-                for text in edits.iter_mut().flat_map(|edit| [&mut edit.old, &mut edit.new]) {
-                    if let Some(rest) = text.strip_prefix(MARK).filter(|rest| !rest.is_empty()) {
-                        *text = rest.to_owned();
-                    }
-                }
-                let edited = replace(&old.text, &edits, shown).map_err(|(number, problem)| {
-                    let of = (edits.len() > 1).then_some((number, edits.len()));
-                    FileError::Edit { path: path(), of, problem }
-                })?;
-                check_size(edited.text.len(), &located.written, limit)?;
-                let diff = diff(&old.text, &edited.text);
-                let (line, count) = (edited.line, edited.count);
-                let content = old.encode(edited.text);
-                check_size(content.len(), &located.written, limit)?;
-                Ok((content, Edit { line, count, diff, ..Edit::default() }))
-            }
+            (Self::Create(_), Some(_)) => return Err(FileError::Exists { path: path() }),
+            (Self::WriteOfModel(text, shown), old) => overwrite(cx, old, text, shown, path)?,
+            (Self::Edit(..), None) => return Err(FileError::NotFound { path: path() }),
+            (Self::Edit(edits, shown), Some(old)) => edit(old, edits, shown, limit, path)?,
+        };
+        check_size(content.len(), &located.written, limit)?;
+        Ok((content, edit))
+    }
+}
+
+/// Replaces the whole text of a file by one that a model composed.
+fn overwrite(
+    cx: &ToolContext,
+    old: Option<&FileContent>,
+    text: String,
+    shown: Option<TextOrigin>,
+    path: impl Fn() -> String,
+) -> Result<(Vec<u8>, Edit), FileError> {
+    let old = old.map(|old| replaceable(cx, &old.bytes)).transpose();
+    let old = old.map_err(|problem| FileError::Path { path: path(), problem })?;
+    let before = old.as_ref().map_or("", |old| &old.text);
+    let all = 0..text.len();
+    let look_alike =
+        shown.and_then(|origin| LookAlike::first(&text, slice::from_ref(&all), before, origin));
+    if let Some(problem) = look_alike {
+        return Err(FileError::Edit { path: path(), of: None, problem: problem.into() });
+    }
+    let line_ends_before = LineEnds::of(before);
+    let hidden_removed = unseen(before, shown).saturating_sub(unseen(&text, shown));
+    // Carriage returns are not shown, so a text without them says nothing about them.
+    let text = match line_ends_before.only() {
+        Some(end) if !text.contains('\r') => text.replace('\n', end),
+        _ => text,
+    };
+    let line_ends = LineEnds::of(&text);
+    let content = match &old {
+        Some(old) => old.encode_whole(text),
+        None => text.into_bytes(),
+    };
+    Ok((content, Edit { hidden_removed, line_ends_before, line_ends, ..Edit::default() }))
+}
+
+/// Replaces parts of the text of a file.
+fn edit(
+    old: &FileContent,
+    mut edits: Vec<Replacement>,
+    shown: Option<TextOrigin>,
+    limit: u64,
+    path: impl Fn() -> String,
+) -> Result<(Vec<u8>, Edit), FileError> {
+    let size = old.bytes.len() as u64;
+    let old = TextFile::of(&old.bytes).ok_or_else(|| FileError::NotText {
+        path: path(),
+        kind: "not text in UTF-8 or UTF-16, and so cannot be edited",
+        size,
+    })?;
+    // The mark at the beginning is not a part of the text.
+    for text in edits.iter_mut().flat_map(|edit| [&mut edit.old, &mut edit.new]) {
+        if let Some(rest) = text.strip_prefix(MARK).filter(|rest| !rest.is_empty()) {
+            *text = rest.to_owned();
         }
     }
+    let edited = replace(&old.text, &edits, shown).map_err(|(number, problem)| {
+        let of = (edits.len() > 1).then_some((number, edits.len()));
+        FileError::Edit { path: path(), of, problem }
+    })?;
+    check_size(edited.text.len(), &path(), limit)?;
+    let diff = diff(&old.text, &edited.text);
+    let (line, count) = (edited.line, edited.count);
+    Ok((old.encode(edited.text), Edit { line, count, diff, ..Edit::default() }))
 }
 
 /// The old text, if a whole new one may replace it: a model has seen all of it, except for hidden

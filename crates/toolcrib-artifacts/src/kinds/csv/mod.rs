@@ -9,7 +9,7 @@ use toolcrib_core::{CancellationToken, ToolError};
 
 use self::table::{LazyRows, Table, broken};
 use super::{
-    arguments,
+    arguments::{arguments, no_arguments},
     condition::{OPS, Op},
     kind::{ArtifactKind, ContentHead, Index, Query, QueryRequest},
     limit_properties,
@@ -48,10 +48,6 @@ impl Csv {
         Self { name: "csv-semicolon", delimiter: b';' }
     }
 }
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct NoArgs {}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -149,7 +145,7 @@ impl ArtifactKind for Csv {
     fn query(&self, asked: &QueryRequest<'_>) -> Result<Answer, ToolError> {
         match asked.query {
             "columns" => {
-                let NoArgs {} = arguments(asked)?;
+                no_arguments(asked)?;
                 let mut items = Items::new(asked.page, u64::MAX);
                 for (number, name) in self.table(asked)?.columns.iter().enumerate() {
                     items.push(&format!("{number}: {name}"));
@@ -157,7 +153,7 @@ impl ArtifactKind for Csv {
                 Ok(items.answer("columns"))
             }
             "row_count" => {
-                let NoArgs {} = arguments(asked)?;
+                no_arguments(asked)?;
                 let rows = Table::rows(asked, self.delimiter)?;
                 Ok(Answer::text(rows.count.to_string()))
             }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use toolcrib_core::{ArtifactStoreError, ToolError};
+use toolcrib_core::{ArtifactStoreError, CancellationToken, ToolError};
 
 use crate::{
     content::{BYTE_ORDER_MARK, Content, ContentStream},
@@ -95,7 +95,7 @@ fn reason(error: &serde_json::Error) -> String {
 /// A stream that fails after the call was cancelled.
 pub(super) struct CancellableStream<'a> {
     stream: ContentStream<'a>,
-    cancellation: &'a toolcrib_core::CancellationToken,
+    cancellation: &'a CancellationToken,
     read: u32,
 }
 

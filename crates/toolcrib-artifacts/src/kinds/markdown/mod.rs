@@ -3,8 +3,6 @@
 mod links;
 mod outline;
 
-use std::fmt::Write as _;
-
 use serde::Deserialize;
 use serde_json::json;
 use toolcrib_core::{CancellationToken, ToolError};
@@ -14,8 +12,8 @@ use self::{
     outline::{LINE, Outline},
 };
 use super::{
-    arguments,
-    kind::{ArtifactKind, ContentHead, Index, Query, QueryRequest},
+    arguments::{arguments, no_arguments},
+    kind::{ArtifactKind, ContentHead, Index, Query, QueryRequest, check_cancelled},
 };
 use crate::{
     content::Content,
@@ -28,10 +26,6 @@ const CODE: u64 = 64 * 1024;
 /// Markdown: headings that begin with `#` or are underlined, fenced code, frontmatter, links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Markdown;
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct NoArgs {}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -119,10 +113,7 @@ impl ArtifactKind for Markdown {
 
     fn index(&self, content: &Content, cancel: &CancellationToken) -> Result<Index, ToolError> {
         let outline = Outline::of(content, cancel)?;
-        if cancel.is_cancelled() {
-            let message = "it was cancelled before it finished";
-            return Err(ToolError::new(toolcrib_core::ErrorCode::Cancelled, message));
-        }
+        check_cancelled(cancel)?;
         Ok(Index::new(outline))
     }
 
@@ -132,30 +123,24 @@ impl ArtifactKind for Markdown {
         let mut items = Items::new(asked.page, u64::MAX);
         let mut answer = match asked.query {
             "frontmatter" => {
-                let NoArgs {} = arguments(asked)?;
+                no_arguments(asked)?;
                 let Some(lines) = outline.frontmatter.clone() else {
                     return Ok(Answer::text("(no frontmatter)"));
                 };
                 return Ok(show(content, content.line_range(lines)?, &asked.page)?);
             }
             "headings" => {
-                let Depth { depth } = arguments(asked)?;
-                for heading in &outline.headings {
-                    if depth.is_none_or(|depth| heading.depth <= depth) {
-                        let marks = "#".repeat(usize::from(heading.depth));
-                        items.push(&format!("{}: {marks} {}", heading.line + 1, heading.text));
-                    }
+                for (_, heading) in outline.up_to(arguments::<Depth>(asked)?.depth) {
+                    let marks = "#".repeat(usize::from(heading.depth));
+                    items.push(&format!("{}: {marks} {}", heading.line + 1, heading.text));
                 }
                 items.answer("headings")
             }
             "sections" => {
-                let Depth { depth } = arguments(asked)?;
-                for (at, heading) in outline.headings.iter().enumerate() {
-                    if depth.is_none_or(|depth| heading.depth <= depth) {
-                        let lines = outline.section(at, content.lines());
-                        let (first, last) = (lines.start + 1, lines.end);
-                        items.push(&format!("{first}-{last}: {}", heading.text));
-                    }
+                for (at, heading) in outline.up_to(arguments::<Depth>(asked)?.depth) {
+                    let lines = outline.section(at, content.lines());
+                    let (first, last) = (lines.start + 1, lines.end);
+                    items.push(&format!("{first}-{last}: {}", heading.text));
                 }
                 items.answer("sections")
             }
@@ -163,11 +148,8 @@ impl ArtifactKind for Markdown {
                 let Section { heading } = arguments(asked)?;
                 let wanted = heading.trim_start_matches('#').trim();
                 let found = outline.headings.iter().position(|heading| heading.text == wanted);
-                let Some(at) = found else {
-                    return Err(ToolError::input_invalid(
-                        "heading not found; `headings` lists them",
-                    ));
-                };
+                let missing = "heading not found; `headings` lists them";
+                let at = found.ok_or_else(|| ToolError::input_invalid(missing))?;
                 let range = content.line_range(outline.section(at, content.lines()))?;
                 return Ok(show(content, range, &asked.page)?);
             }
@@ -177,7 +159,7 @@ impl ArtifactKind for Markdown {
                 items.answer("code blocks")
             }
             "links" | "images" => {
-                let NoArgs {} = arguments(asked)?;
+                no_arguments(asked)?;
                 self.links(asked, outline, asked.query == "images", &mut items)?;
                 items.answer(asked.query)
             }
@@ -185,11 +167,10 @@ impl ArtifactKind for Markdown {
         };
         if outline.is_cut {
             let status = answer.status.get_or_insert_default();
-            let _ = write!(
-                status,
-                "{}the document has more parts than are indexed",
-                if status.is_empty() { "" } else { "; " }
-            );
+            if !status.is_empty() {
+                status.push_str("; ");
+            }
+            status.push_str("the document has more parts than are indexed");
         }
         Ok(answer)
     }

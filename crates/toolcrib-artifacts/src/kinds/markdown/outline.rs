@@ -127,6 +127,12 @@ impl Outline {
         }
     }
 
+    /// The headings up to a depth, with their positions.
+    pub(super) fn up_to(&self, depth: Option<u8>) -> impl Iterator<Item = (usize, &Heading)> {
+        let is_wanted = move |heading: &Heading| depth.is_none_or(|depth| heading.depth <= depth);
+        self.headings.iter().enumerate().filter(move |(_, heading)| is_wanted(heading))
+    }
+
     /// The lines of a section: up to the next heading of the same depth or less.
     pub(super) fn section(&self, heading: usize, lines: u64) -> std::ops::Range<u64> {
         let Some(this) = self.headings.get(heading) else { return 0..0 };

@@ -138,18 +138,7 @@ impl PostgresHandle {
                 running.cancel().await;
                 return Err(cancelled());
             }
-            Err(RunError::Refused(source)) => {
-                Err(DatabaseError::Refused { name: Arc::clone(&shared.name), source })
-            }
-            Err(RunError::Commit(error)) if error.as_db_error().is_none() => {
-                Err(DatabaseError::OutcomeUnknown { name: Arc::clone(&shared.name) })
-            }
-            Err(RunError::Statement { error, sql }) => {
-                Err(shared.explained(&error, &connection, timeout, &sql).await)
-            }
-            Err(RunError::Driver(error) | RunError::Commit(error)) => {
-                Err(shared.explained(&error, &connection, timeout, "").await)
-            }
+            Err(error) => Err(shared.failed(error, &connection, timeout).await),
         };
         running.token = None;
         shared.put_back(connection, *access).await;
@@ -234,6 +223,28 @@ impl Shared {
         }
         if !connection.client.is_closed() {
             self.pool(access).lock().push(connection);
+        }
+    }
+
+    /// The error of a transaction that failed.
+    async fn failed(
+        &self,
+        error: RunError,
+        connection: &Connection,
+        timeout: Duration,
+    ) -> DatabaseError {
+        let name = Arc::clone(&self.name);
+        match error {
+            RunError::Refused(source) => DatabaseError::Refused { name, source },
+            RunError::Commit(error) if error.as_db_error().is_none() => {
+                DatabaseError::OutcomeUnknown { name }
+            }
+            RunError::Statement { error, sql } => {
+                self.explained(&error, connection, timeout, &sql).await
+            }
+            RunError::Driver(error) | RunError::Commit(error) => {
+                self.explained(&error, connection, timeout, "").await
+            }
         }
     }
 
