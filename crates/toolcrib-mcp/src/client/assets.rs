@@ -272,17 +272,11 @@ impl Supervisor {
         let (mut cursor, mut seen) = (None::<String>, HashSet::new());
         for _ in 0..MOST_PAGES {
             let params = cursor.take().map(|cursor| ("cursor".to_owned(), Value::from(cursor)));
-            let mut page = plain(
-                self,
-                McpRequest {
-                    method,
-                    params: Arc::new(Map::from_iter(params)),
-                    on_progress: None,
-                    client: None,
-                    cancellation: CancellationToken::new(),
-                },
-            )
-            .await?;
+            let (params, cancellation) =
+                (Arc::new(Map::from_iter(params)), CancellationToken::new());
+            let request =
+                McpRequest { method, params, on_progress: None, client: None, cancellation };
+            let mut page = plain(self, request).await?;
             let Some(Value::Array(items)) = page.remove(field) else {
                 return Err(broken("the list is missing"));
             };

@@ -9,13 +9,12 @@ use toolcrib_core::{BreakerConfig, DefinitionCheck, Glob, ListOrder, Redact, Too
 use super::{
     McpClient, McpError,
     sessions::Sessions,
-    settings::Settings,
+    settings::{Handshake, SessionScope, Settings},
     shared::{AccessFn, Listener, Shared},
     skills,
     status::StateChange,
 };
 use crate::{
-    Handshake, SessionScope,
     connection::{self, Greeting, Redaction, WireEvent, WireObserver},
     server::{CallerAccess, Transport, name::ServerName},
 };
@@ -83,21 +82,10 @@ impl McpClientBuilder {
             name,
             source,
             settings: Settings {
-                trusted: false,
-                include: None,
-                exclude: Vec::new(),
-                order: ListOrder::default(),
-                definition_check: None,
-                redactor: Redaction::default(),
-                call_timeout: None,
-                max_result_chars: None,
                 start_timeout: Duration::from_secs(30),
                 list_timeout: Duration::from_secs(30),
-                breaker: BreakerConfig::default(),
-                session: SessionScope::default(),
                 max_sessions: McpClientBuilder::MAX_SESSIONS,
-                skills: false,
-                observer: None,
+                ..Settings::default()
             },
             listeners: Vec::new(),
             access: None,

@@ -77,16 +77,8 @@ impl RemoteCall {
     ) -> Result<ToolOutput, ToolError> {
         let over = CancellationToken::new();
         let _over = over.clone().drop_guard();
-        let caller = client.map(|ClientHandle(client)| {
-            Caller::new(Arc::clone(client), Arc::clone(&self.server), over).within(cx.traceparent())
-        });
-        let Value::Object(arguments) = args else {
-            return Err(ToolError::input_invalid("the arguments must be a JSON object"));
-        };
+        let request = self.request(args, cx, client, over)?;
         let can = client.map(|client| client.0.abilities(&self.server)).unwrap_or_default();
-        let arguments = Arc::new(arguments);
-        let idempotency_key = Arc::<str>::from(cx.idempotency_key());
-        let traceparent = cx.traceparent().map(Arc::<str>::from);
         let mut tried_before = false;
         loop {
             let live = tokio::select! {
@@ -98,54 +90,68 @@ impl RemoteCall {
                 live.settled().await;
                 continue;
             }
-            let (progress, audience) = (cx.clone(), self.audience);
-            let request = CallRequest {
-                tool: Arc::clone(&self.tool),
-                arguments: Arc::clone(&arguments),
-                marked: self.marked.clone(),
-                idempotency_key: Arc::clone(&idempotency_key),
-                traceparent: traceparent.clone(),
-                on_progress: Arc::new(move |said: Progress| {
-                    let percent = said.count.and_then(percent_of);
-                    progress.progress(Progress { percent, audience, ..said });
-                }),
-                caller: caller.clone(),
-                cancellation: cx.cancellation().clone(),
-            };
-            let outcome = live.call(request).await;
+            let outcome = live.call(request.clone()).await;
+            let mut repeats = self.repeats(&outcome);
             if !live.connection().is_legacy() && asked_without_session(&outcome, can) {
                 supervisor.shared().connect.needs_session();
-                if self.repeatable && !tried_before && supervisor.replaces_by_session(&live) {
-                    tried_before = true;
-                    live.settled().await;
-                    continue;
-                }
+                repeats |=
+                    self.repeatable && !tried_before && supervisor.replaces_by_session(&live);
             }
             match outcome {
-                Ok(answer) => return self.answered(answer),
-                // The server did not receive it, so this repeats nothing.
                 Err(RequestError::NotSent(_)) if cx.cancellation().is_cancelled() => {
                     return Err(self.never_sent());
                 }
-                Err(RequestError::NotSent(_)) if !tried_before => {
+                _ if repeats && !tried_before => {
                     tried_before = true;
                     live.settled().await;
                 }
-                Err(RequestError::SessionLost(_)) if self.repeatable && !tried_before => {
-                    tried_before = true;
-                    live.settled().await;
-                }
+                Ok(answer) => return self.answered(answer),
                 Err(mut error) => {
-                    if let (Some(caller), RequestError::Refused { code, message, data }) =
-                        (&caller, &mut error)
-                        && *code == URL_REQUIRED
-                        && caller.visits(data.as_ref().unwrap_or(&Value::Null)).await
-                    {
-                        message.push_str(" (the page was opened; call again once that is done)");
+                    if let Some(caller) = &request.caller {
+                        visit(caller, &mut error).await;
                     }
                     return Err(self.failed(supervisor, error));
                 }
             }
+        }
+    }
+
+    fn request(
+        &self,
+        args: Value,
+        cx: &ToolContext,
+        client: Option<&ClientHandle>,
+        over: CancellationToken,
+    ) -> Result<CallRequest, ToolError> {
+        let Value::Object(arguments) = args else {
+            return Err(ToolError::input_invalid("the arguments must be a JSON object"));
+        };
+        let (progress, audience) = (cx.clone(), self.audience);
+        Ok(CallRequest {
+            tool: Arc::clone(&self.tool),
+            arguments: Arc::new(arguments),
+            marked: self.marked.clone(),
+            idempotency_key: cx.idempotency_key().into(),
+            traceparent: cx.traceparent().map(Arc::from),
+            on_progress: Arc::new(move |said: Progress| {
+                let percent = said.count.and_then(percent_of);
+                progress.progress(Progress { percent, audience, ..said });
+            }),
+            caller: client.map(|ClientHandle(client)| {
+                let caller = Caller::new(Arc::clone(client), Arc::clone(&self.server), over);
+                caller.within(cx.traceparent())
+            }),
+            cancellation: cx.cancellation().clone(),
+        })
+    }
+
+    /// Whether a call can be repeated after such a failure: the server did not receive it, or a
+    /// repetition does no harm.
+    fn repeats(&self, outcome: &Result<CallAnswer, RequestError>) -> bool {
+        match outcome {
+            Err(RequestError::NotSent(_)) => true,
+            Err(RequestError::SessionLost(_)) => self.repeatable,
+            _ => false,
         }
     }
 
@@ -178,6 +184,15 @@ impl RemoteCall {
 
     fn never_sent(&self) -> ToolError {
         never_sent(&self.server)
+    }
+}
+
+/// Shows the person the page that the server requires before the call.
+async fn visit(caller: &Caller, error: &mut RequestError) {
+    if let RequestError::Refused { code: URL_REQUIRED, message, data } = error
+        && caller.visits(data.as_ref().unwrap_or(&Value::Null)).await
+    {
+        message.push_str(" (the page was opened; call again once that is done)");
     }
 }
 
@@ -258,69 +273,62 @@ fn without_result(
 
 /// The failure of a call or another request of a server.
 pub(super) fn failure(server: &str, read_only: bool, error: RequestError) -> ToolError {
+    let server = format!("MCP server `{server}`");
     match error {
         RequestError::Refused { code, message, data } => {
             let is_unknown = is_unknown(code, &message);
             // Never `not_available`, which says that nothing was done: a server that responds
             // was reached, and may refuse after it has done its work.
-            ToolError::new(
-                match code {
-                    INVALID_PARAMS if !is_unknown => ErrorCode::InputInvalid,
-                    _ => ErrorCode::ExecutionFailed,
-                },
-                message,
-            )
-            .details(protocol_error(code, data.as_ref()))
+            let error = match code {
+                INVALID_PARAMS if !is_unknown => ToolError::input_invalid(message),
+                _ => ToolError::failed(message),
+            };
+            error.details(protocol_error(code, data.as_ref()))
         }
-        RequestError::NotAnswered(_) => ToolError::failed(format!(
-            "MCP server `{server}` required input that its client did not give"
-        ))
-        .caused_by(error),
-        RequestError::NotSent(_) => ToolError::new(
-            ErrorCode::NotAvailable,
-            format!("MCP server `{server}` cannot be used at the moment; it did not take the call"),
-        )
-        .caused_by(error),
+        RequestError::NotAnswered(_) => {
+            let text = format!("{server} required input that its client did not give");
+            ToolError::failed(text).caused_by(error)
+        }
+        RequestError::NotSent(_) => {
+            let text = format!("{server} cannot be used at the moment; it did not take the call");
+            ToolError::new(ErrorCode::NotAvailable, text).caused_by(error)
+        }
         RequestError::Denied(_) => {
-            not_taken(read_only, format!("MCP server `{server}` denied access to this call"), error)
+            not_taken(read_only, format!("{server} denied access to this call"), error)
         }
         RequestError::Limited { wait, .. } => {
             let later = wait.map_or_else(
                 || "try again later".to_owned(),
                 |wait| format!("try again in {} seconds", wait.as_secs().max(1)),
             );
-            let text = format!("MCP server `{server}` limits the rate of requests; {later}");
+            let text = format!("{server} limits the rate of requests; {later}");
             not_taken(read_only, text, error)
         }
         RequestError::Failed { status, .. } => {
-            let what = format!("MCP server `{server}` failed (HTTP {status})");
+            let what = format!("{server} failed (HTTP {status})");
             without_result(read_only, what, [AGAIN, ""], error)
         }
         RequestError::TooLarge(_) => {
-            let what = format!("MCP server `{server}` sent an answer that is too large");
+            let what = format!("{server} sent an answer that is too large");
             let less = ["; request less at a time", ", and request less at a time"];
             without_result(read_only, what, less, error)
         }
         RequestError::Malformed(_) => {
-            let what = format!("MCP server `{server}` gave an answer that cannot be used");
+            let what = format!("{server} gave an answer that cannot be used");
             without_result(read_only, what, ["", ""], error)
         }
         RequestError::Lost(_) | RequestError::SessionLost(_) => {
-            let what =
-                format!("the connection to MCP server `{server}` ended before an answer came");
+            let what = format!("the connection to {server} ended before an answer came");
             without_result(read_only, what, [AGAIN, ""], error)
         }
         RequestError::Cancelled(_) if read_only => {
             ToolError::new(ErrorCode::Cancelled, "the call was cancelled").caused_by(error)
         }
-        RequestError::Cancelled(_) => ToolError::new(
-            ErrorCode::OutcomeUnknown,
-            format!(
-                "MCP server `{server}` received a cancellation of the call; it may have had \
-                     its effect, so check before trying again"
-            ),
-        )
-        .caused_by(error),
+        RequestError::Cancelled(_) => {
+            let what = format!("{server} received a cancellation of the call");
+            let text = "; it may have had its effect, so check before trying again";
+            ToolError::new(ErrorCode::OutcomeUnknown, what + text).caused_by(error)
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use super::status::UnmatchedPattern;
 use crate::connection::{Redaction, WireObserver};
 
 /// The settings of a client, except the transport.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Settings {
     pub(crate) trusted: bool,
     pub(crate) include: Option<Vec<Glob>>,

@@ -109,11 +109,11 @@ pub(crate) struct PlainRequest {
     pub(crate) cancellation: CancellationToken,
 }
 
-/// One call for the server.
+/// One call for the server. Clones share its arguments.
+#[derive(Clone)]
 pub(crate) struct CallRequest {
     /// The server's own name of the tool.
     pub(crate) tool: Arc<str>,
-    /// Shared with the caller, which may have to send it again.
     pub(crate) arguments: Arc<Map<String, Value>>,
     /// Those that are copied to headers.
     pub(crate) marked: MarkedArguments,

@@ -24,6 +24,9 @@ pub(super) struct ClientIdentity {
     pub(super) method: Method,
 }
 
+/// The response to a registration, in errors.
+const REGISTRATION: &str = "the registration";
+
 #[derive(Deserialize)]
 struct Registration {
     client_id: String,
@@ -36,6 +39,36 @@ struct Registration {
     token_endpoint_auth_method: Option<String>,
     #[serde(default)]
     redirect_uris: Option<Vec<String>>,
+}
+
+impl Registration {
+    /// The method of a usable registration, which is the requested one unless the server named another.
+    fn check(&self, redirect_uri: &str, requested: Method) -> Result<Method, OAuthError> {
+        let unusable = |problem: &str| Err(OAuthError::unusable(REGISTRATION, problem));
+        if self.client_secret_expires_at.is_some_and(|end| end != 0 && end <= now()) {
+            return unusable("its secret has expired");
+        }
+        if let Some(others) = self.redirect_uris.as_ref().filter(|uris| !uris.is_empty())
+            && !others.iter().any(|uri| uri == redirect_uri)
+        {
+            return Err(OAuthError::Mismatch {
+                what: "the redirect address in the registration",
+                found: plain(&others.join(", ")),
+                expected: redirect_uri.to_owned(),
+            });
+        }
+        let method = match self.token_endpoint_auth_method.as_deref() {
+            None => requested,
+            Some(named) => {
+                let known = Method::ALL.into_iter().find(|method| method.name() == named);
+                known.ok_or_else(no_method)?
+            }
+        };
+        if method != Method::None && self.client_secret.is_none() {
+            return unusable("it has no secret, which its method requires");
+        }
+        Ok(method)
+    }
 }
 
 impl Authority {
@@ -138,31 +171,8 @@ impl Authority {
         if !response.status.is_success() {
             return Err(refusal(&response));
         }
-        const WHAT: &str = "the registration";
-        let found: Registration = parse(&response.body, WHAT)?;
-        let unusable = |problem: &str| Err(OAuthError::unusable(WHAT, problem));
-        if found.client_secret_expires_at.is_some_and(|end| end != 0 && end <= now()) {
-            return unusable("its secret has expired");
-        }
-        if let Some(others) = found.redirect_uris.filter(|uris| !uris.is_empty())
-            && !others.iter().any(|uri| uri == redirect_uri)
-        {
-            return Err(OAuthError::Mismatch {
-                what: "the redirect address in the registration",
-                found: plain(&others.join(", ")),
-                expected: redirect_uri.to_owned(),
-            });
-        }
-        let method = match found.token_endpoint_auth_method.as_deref() {
-            None => method,
-            Some(named) => {
-                let known = Method::ALL.into_iter().find(|method| method.name() == named);
-                known.ok_or_else(no_method)?
-            }
-        };
-        if method != Method::None && found.client_secret.is_none() {
-            return unusable("it has no secret, which its method requires");
-        }
+        let found: Registration = parse(&response.body, REGISTRATION)?;
+        let method = found.check(redirect_uri, method)?;
         if let Some(secret) = &found.client_secret {
             (self.settings.on_secret)(secret);
         }

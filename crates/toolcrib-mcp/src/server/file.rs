@@ -9,11 +9,11 @@ use super::{
     Transport,
     entry::Entry,
     json::{EXAMPLE, Object, Source, Value, quoted},
+    name::ServerName,
     narrow::{self, FileTools, Servers},
     registry::{self, RegistryServer},
     toml_file,
 };
-use crate::ServerName;
 
 /// The servers of a file, by their names in it.
 type Entries<'a> = Vec<(Located<&'a str>, Value<'a>)>;

@@ -106,47 +106,10 @@ async fn open(
 ) -> Result<(HttpStream, Framing, Box<dyn Reader>), ModelError> {
     check_key(model)?;
     let protocol = model.protocol;
-    let unwritable = |error: serde_json::Error| {
+    let (body, reader) = write(model, request).map_err(|error| {
         ModelError::new(ModelErrorClass::BadRequest, "the request cannot be written as JSON")
             .caused_by(error)
-    };
-    let offer = Offer::new(&request.menu, model.loads_tools);
-    let server = model.base_url.join("");
-    let with_blocks = match model.settings.result_blocks {
-        None => "",
-        Some(true) => "with blocks",
-        Some(false) => "without blocks",
-    };
-    let form = || {
-        let form = [protocol.name(), &model.model, &server, with_blocks];
-        *model.form.get_or_init(|| Digest::of_all(&form.map(Digest::of)))
-    };
-    let first = SentForm::new(request.sent_parts.as_ref(), form);
-    let tools = match request.menu.is_empty() {
-        true => None,
-        false => Some(
-            model
-                .menus
-                .get(offer, &first, |offer| protocol.tools(offer, &first))
-                .map_err(unwritable)?,
-        ),
-    };
-    let mut conversation = model.conversations.take(request, offer, first.version());
-    let images = SentImages::of(&model.images(), &request.messages, conversation.from());
-    let input = RequestInput {
-        server: &server,
-        model: &model.model,
-        settings: &model.settings,
-        request,
-        offer,
-        tools: tools.as_deref(),
-        first: &first,
-        images: &images,
-    };
-    let body = protocol.body(&input, &mut conversation).map_err(unwritable)?;
-    conversation.wrote(request, offer);
-    model.conversations.put(conversation);
-    let reader = protocol.reader(&input);
+    })?;
     let framing = protocol.framing();
     let mut sent =
         http_request(model, Method::POST, &protocol.path(&model.model), framing.media_type())?;
@@ -169,6 +132,46 @@ async fn open(
         return Err(refused(model, stream).await);
     }
     Ok((stream, framing, reader))
+}
+
+/// The body of a request, and the reader of its response.
+fn write(
+    model: &VendorModel,
+    request: &ModelRequest,
+) -> serde_json::Result<(Vec<u8>, Box<dyn Reader>)> {
+    let protocol = model.protocol;
+    let offer = Offer::new(&request.menu, model.loads_tools);
+    let server = model.base_url.join("");
+    let with_blocks = match model.settings.result_blocks {
+        None => "",
+        Some(true) => "with blocks",
+        Some(false) => "without blocks",
+    };
+    let form = || {
+        let form = [protocol.name(), &model.model, &server, with_blocks];
+        *model.form.get_or_init(|| Digest::of_all(&form.map(Digest::of)))
+    };
+    let first = SentForm::new(request.sent_parts.as_ref(), form);
+    let tools = match request.menu.is_empty() {
+        true => None,
+        false => Some(model.menus.get(offer, &first, |offer| protocol.tools(offer, &first))?),
+    };
+    let mut conversation = model.conversations.take(request, offer, first.version());
+    let images = SentImages::of(&model.images(), &request.messages, conversation.from());
+    let input = RequestInput {
+        server: &server,
+        model: &model.model,
+        settings: &model.settings,
+        request,
+        offer,
+        tools: tools.as_deref(),
+        first: &first,
+        images: &images,
+    };
+    let body = protocol.body(&input, &mut conversation)?;
+    conversation.wrote(request, offer);
+    model.conversations.put(conversation);
+    Ok((body, protocol.reader(&input)))
 }
 
 /// The error for the caller: without the key, and with a hint if there is none.

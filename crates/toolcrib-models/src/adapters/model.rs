@@ -336,9 +336,8 @@ impl VendorModelBuilder {
         }
         let is_path = model.split('/').any(|part| part == "." || part == "..");
         if is_path || model.chars().any(|c| c.is_whitespace() || c.is_control()) {
-            return Err(InvalidVendorModelError::ModelName {
-                model: model.escape_debug().to_string(),
-            });
+            let model = model.escape_debug().to_string();
+            return Err(InvalidVendorModelError::ModelName { model });
         }
         self.check_settings()?;
         let base_url = self.base_url.as_deref().unwrap_or_else(|| vendor.base_url());
@@ -359,26 +358,11 @@ impl VendorModelBuilder {
             }
         }
         let protocol = vendor.protocol(api);
-        if let Some(tokens) = self.settings.clear_above.filter(|_| !protocol.clears()) {
-            return Err(InvalidVendorModelError::Setting {
-                setting: "clear_above",
-                expected: "absent: this API makes no room".to_owned(),
-                found: tokens.to_string(),
-            });
-        }
-        let known = protocol.loads_tools(model);
+        let loads_tools = protocol.loads_tools(model);
+        self.check_support(protocol.clears(), loads_tools.is_some())?;
         let at_vendor = base_url.as_str().trim_end_matches('/') == vendor.base_url();
-        let loads_tools = match (self.settings.tool_search, known) {
-            (Some(true), None) => {
-                return Err(InvalidVendorModelError::Setting {
-                    setting: "tool_search",
-                    expected: "false: this API does not load tools".to_owned(),
-                    found: "true".to_owned(),
-                });
-            }
-            (Some(use_it), _) => use_it,
-            (None, known) => at_vendor && known == Some(true),
-        };
+        let loads_tools =
+            self.settings.tool_search.unwrap_or(at_vendor && loads_tools == Some(true));
         let separates_reasoning = at_vendor && *vendor != Vendor::Ollama;
         Ok(VendorModel {
             loads_tools,
@@ -398,6 +382,25 @@ impl VendorModelBuilder {
             conversations: Conversations::default(),
             form: OnceLock::new(),
         })
+    }
+
+    /// Refuses settings that the API does not have.
+    fn check_support(
+        &self,
+        clears: bool,
+        loads_tools: bool,
+    ) -> Result<(), InvalidVendorModelError> {
+        let (setting, expected, found) =
+            match (self.settings.clear_above, self.settings.tool_search) {
+                (Some(tokens), _) if !clears => {
+                    ("clear_above", "absent: this API makes no room", tokens.to_string())
+                }
+                (_, Some(true)) if !loads_tools => {
+                    ("tool_search", "false: this API does not load tools", "true".to_owned())
+                }
+                _ => return Ok(()),
+            };
+        Err(InvalidVendorModelError::Setting { setting, expected: expected.to_owned(), found })
     }
 
     fn check_settings(&self) -> Result<(), InvalidVendorModelError> {

@@ -23,8 +23,8 @@ use std::{
 
 use serde_json::{Map, Value, json};
 use toolcrib_core::{
-    Annotations, Catalog, ListOrder, PinKind, Reason, RemoteDefinition, RemoteListing, Tool,
-    ToolBody, ToolName, harmless,
+    Annotations, Catalog, InvalidToolError, ListOrder, PinKind, Reason, RemoteDefinition,
+    RemoteListing, Tool, ToolBody, ToolName, harmless,
 };
 
 use self::format::RemoteSkill;
@@ -287,7 +287,7 @@ fn load_tool<B: ToolBody>(
     description: &str,
     skills: &[Arc<RemoteSkill>],
     body: B,
-) -> Result<Tool, toolcrib_core::InvalidToolError> {
+) -> Result<Tool, InvalidToolError> {
     let names: Vec<_> = skills.iter().filter_map(|skill| skill.name()).collect();
     let mut name = json!({ "type": "string", "description": "The skill." });
     if let (Some(name), false) = (name.as_object_mut(), names.is_empty()) {

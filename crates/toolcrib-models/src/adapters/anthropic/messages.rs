@@ -169,17 +169,11 @@ fn add(
             let names = found.iter().map(|tool| tool.name().as_str());
             let words: Vec<&str> = names.chain(note).collect();
             let result = first.of_message(message, &words, || {
+                // A failure may contain only text.
+                let has_media = images.in_results && !*is_error;
+                let media = || result_media(images, at, blocks, note);
                 vec![match found.is_empty() {
-                    true if *is_error || !images.in_results => {
-                        result(call_id, text, *is_error, Vec::new())
-                    }
-                    // A failure may contain only text.
-                    true => {
-                        let media = images.sent(at, blocks).filter_map(media::of);
-                        let note = note.map(|text| ResultPart::Text(Text { text }));
-                        let more = media.map(ResultPart::Media).chain(note).collect();
-                        result(call_id, text, *is_error, more)
-                    }
+                    true => result(call_id, text, *is_error, has_media.then(media)),
                     false => references(call_id, &found),
                 }]
             });
@@ -219,18 +213,29 @@ fn said<'a>(mut text: &'a str, calls: &'a [ToolCall], kept: &[StoredBlock<'a>]) 
     content
 }
 
+/// The media of a result, and the note on those that are left out.
+fn result_media<'a>(
+    images: &SentImages,
+    at: usize,
+    blocks: &'a [ContentBlock],
+    note: Option<&'a str>,
+) -> Vec<ResultPart<'a>> {
+    let note = note.map(|text| ResultPart::Text(Text { text }));
+    images.sent(at, blocks).filter_map(media::of).map(ResultPart::Media).chain(note).collect()
+}
+
 fn result<'a>(
     call_id: &'a str,
     text: &'a str,
     is_error: bool,
-    more: Vec<ResultPart<'a>>,
+    media: Option<Vec<ResultPart<'a>>>,
 ) -> Block<'a> {
     let text = match text {
         text if !is_blank(text) => Some(text),
         _ => is_error.then_some(NO_REASON),
     };
     let text = text.map(|text| ResultPart::Text(Text { text }));
-    let content = text.into_iter().chain(more).collect();
+    let content = text.into_iter().chain(media.into_iter().flatten()).collect();
     Block::ToolResult { tool_use_id: id(call_id), content, is_error }
 }
 

@@ -290,29 +290,9 @@ impl Items {
                 if !item.call_id.text().is_empty() {
                     item.call_id.text().clone_into(call_id);
                 }
+                *is_search |= item.kind.text() == TOOL_SEARCH;
                 if let Some(call) = answer.call(number(position)) {
-                    if item.kind.text() == TOOL_SEARCH {
-                        *is_search = true;
-                        SEARCH_TOOLS.clone_into(&mut call.name);
-                        // Complete in each event.
-                        if let TextOrObject::Object(arguments) = &item.arguments {
-                            call.arguments = arguments.to_string();
-                        }
-                    }
-                    let arguments = match &item.arguments {
-                        TextOrObject::Text(arguments) => arguments,
-                        _ => "",
-                    };
-                    let fields = [
-                        (&mut call.id, item.call_id.text()),
-                        (&mut call.name, item.name.text()),
-                        (&mut call.arguments, arguments),
-                    ];
-                    for (field, said) in fields {
-                        if !said.is_empty() {
-                            said.clone_into(field);
-                        }
-                    }
+                    update_call(call, item);
                 }
             }
             Content::Reasoning { item: known, .. } => {
@@ -359,6 +339,30 @@ impl Items {
                 self.has_thought = true;
                 answer.reasoning(piece);
             }
+        }
+    }
+}
+
+/// Adds the parts of a call that have not been received.
+fn update_call(call: &mut PartialCall, item: &Item<'_>) {
+    if item.kind.text() == TOOL_SEARCH {
+        SEARCH_TOOLS.clone_into(&mut call.name);
+        // Complete in each event.
+        if let TextOrObject::Object(arguments) = &item.arguments {
+            call.arguments = arguments.to_string();
+        }
+    }
+    let arguments = match &item.arguments {
+        TextOrObject::Text(arguments) => arguments,
+        _ => "",
+    };
+    for (field, said) in [
+        (&mut call.id, item.call_id.text()),
+        (&mut call.name, item.name.text()),
+        (&mut call.arguments, arguments),
+    ] {
+        if !said.is_empty() {
+            said.clone_into(field);
         }
     }
 }
