@@ -1,7 +1,7 @@
 //! Options of the attribute: `#[tool(read_only, timeout = "30s")]`.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::{ToTokens, quote};
+use quote::{ToTokens, format_ident, quote};
 use syn::{LitStr, Meta, Path, Token, parse::Parser, parse_quote, punctuated::Punctuated};
 
 use crate::{mistakes::Mistakes, values};
@@ -119,7 +119,7 @@ impl Options {
 
     fn take(&mut self, option: &str, meta: &Meta) -> syn::Result<()> {
         let krate = &self.krate;
-        let call = match option {
+        let argument = match option {
             "crate" => return Ok(()),
             "name" => {
                 self.name = Some(values::name(meta)?);
@@ -133,48 +133,26 @@ impl Options {
             "read_only" | "destructive" | "idempotent" | "sequential" | "inline" | "dry_run"
             | "untrusted" | "always_include" => {
                 values::flag(meta)?;
-                let method = meta.path();
-                quote!(.#method())
+                TokenStream::new()
             }
-            "toolset" => {
-                let toolset = values::text(meta, "toolset = \"billing\"")?;
-                quote!(.toolset(#toolset))
-            }
-            "timeout" => {
-                let timeout = values::timeout(meta)?;
-                quote!(.timeout(#timeout))
-            }
-            "max_result_chars" => {
-                let characters = values::characters(meta)?;
-                quote!(.max_result_chars(#characters))
-            }
+            "toolset" => values::text(meta, "toolset = \"billing\"")?.to_token_stream(),
+            "timeout" => values::timeout(meta)?.to_token_stream(),
+            "max_result_chars" => values::characters(meta)?.to_token_stream(),
+            "available_if" => values::check(meta)?.to_token_stream(),
             "ephemeral" => {
                 let lifetime = match meta {
-                    Meta::Path(_) => 0,
-                    other => values::word(other, &["iteration", "turn", "session"])?,
+                    Meta::Path(_) => format_ident!("Iteration"),
+                    other => values::variant(other, &["iteration", "turn", "session"])?,
                 };
-                let lifetime = match lifetime {
-                    0 => quote!(Iteration),
-                    1 => quote!(Turn),
-                    _ => quote!(Session),
-                };
-                quote!(.ephemeral(#krate::tool::Lifetime::#lifetime))
+                quote!(#krate::tool::Lifetime::#lifetime)
             }
             "on_collision" => {
-                let collision = match values::word(meta, &["fail", "keep", "replace"])? {
-                    0 => quote!(Fail),
-                    1 => quote!(Keep),
-                    _ => quote!(Replace),
-                };
-                quote!(.on_collision(#krate::tool::OnCollision::#collision))
-            }
-            "available_if" => {
-                let check = values::check(meta)?;
-                quote!(.available_if(#check))
+                let collision = values::variant(meta, &["fail", "keep", "replace"])?;
+                quote!(#krate::tool::OnCollision::#collision)
             }
             "capabilities" => {
                 let kinds = capabilities(meta, krate)?;
-                quote!(.capabilities(#krate::tool::Capabilities::none() #kinds))
+                quote!(#krate::tool::Capabilities::none() #kinds)
             }
             word if CAPABILITIES.iter().any(|(capability, _)| *capability == word) => {
                 let message = format!(
@@ -185,7 +163,8 @@ impl Options {
             }
             _ => return Err(unknown(meta.path(), "an option of `#[tool]`", &KNOWN)),
         };
-        self.calls.extend(call);
+        let method = meta.path();
+        self.calls.extend(quote!(.#method(#argument)));
         Ok(())
     }
 }

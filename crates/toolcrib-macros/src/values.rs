@@ -1,7 +1,7 @@
 //! The values of the attribute's options, checked where they are written.
 
-use proc_macro2::TokenStream;
-use quote::{ToTokens, quote};
+use proc_macro2::{Ident, TokenStream};
+use quote::{ToTokens, format_ident, quote};
 use syn::{Expr, ExprArray, ExprLit, Lit, LitStr, Meta, Path};
 
 /// Maximum length of a name in model APIs.
@@ -146,14 +146,19 @@ pub(crate) fn characters(meta: &Meta) -> syn::Result<usize> {
     })
 }
 
-/// One of a few words; returns its index.
-pub(crate) fn word(meta: &Meta, words: &[&str]) -> syn::Result<usize> {
+/// One of a few words; returns it as the name of a variant.
+pub(crate) fn variant(meta: &Meta, words: &[&str]) -> syn::Result<Ident> {
     let name = meta.path().to_token_stream();
     let choices: Vec<_> = words.iter().map(|word| format!("`{name} = \"{word}\"`")).collect();
     let choices = choices.join(" or ");
     let value = value(meta, choices.trim_matches('`'))?;
     literal(value)
-        .and_then(|text| words.iter().position(|word| *word == text.value()))
+        .filter(|text| words.contains(&&*text.value()))
+        .map(|text| {
+            let word = text.value();
+            let (first, rest) = word.split_at(1);
+            format_ident!("{}{rest}", first.to_ascii_uppercase())
+        })
         .ok_or_else(|| syn::Error::new_spanned(value, format!("write {choices}")))
 }
 

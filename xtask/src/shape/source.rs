@@ -58,44 +58,9 @@ impl Source {
                 // The group of `pub(crate)` or `pub(in path)`, which uses nothing.
                 TokenTree::Group(group) if was_public && is_visibility(group) => is_public = true,
                 TokenTree::Group(group) => self.read(group.stream(), false),
+                TokenTree::Ident(word) if *word == "pub" => is_public = true,
                 TokenTree::Ident(word) => {
-                    let word = word.to_string();
-                    match (word.as_str(), rest) {
-                        ("pub", _) => is_public = true,
-                        // Not `+ use<'a>`, which is part of a type.
-                        ("use", [next, ..]) if !is_punct(next, '<') => {
-                            let end = rest.iter().position(|token| is_punct(token, ';'));
-                            let (tree, after) = rest.split_at(end.unwrap_or(rest.len()));
-                            self.read_use(tree, Path::new(), was_public && is_top);
-                            rest = after;
-                        }
-                        ("mod", [TokenTree::Ident(name), TokenTree::Group(body), after @ ..])
-                            if is_top =>
-                        {
-                            let mut inline = Self::default();
-                            inline.read(body.stream(), true);
-                            self.inline.insert(name.to_string(), inline);
-                            rest = after;
-                        }
-                        ("mod", [TokenTree::Ident(name), after @ ..]) if is_top => {
-                            self.children.push(name.to_string());
-                            rest = after;
-                        }
-                        (
-                            "fn" | "struct" | "enum" | "trait" | "type" | "const" | "static"
-                            | "union",
-                            [TokenTree::Ident(name), ..],
-                        )
-                        | ("macro_rules", [TokenTree::Punct(_), TokenTree::Ident(name), ..])
-                            if is_top =>
-                        {
-                            self.items.insert(name.to_string());
-                        }
-                        _ => {
-                            self.words.insert(word.clone());
-                            rest = self.read_path(word, rest);
-                        }
-                    }
+                    rest = self.read_word(word.to_string(), rest, is_top, was_public);
                 }
                 // After `::` without a name before it: another crate's path, or a type's item.
                 TokenTree::Punct(_) if is_colons(here) => {
@@ -104,6 +69,49 @@ impl Source {
                     }
                 }
                 TokenTree::Punct(_) | TokenTree::Literal(_) => {}
+            }
+        }
+    }
+
+    /// Reads a word and the tokens that belong to it; returns the tokens after them.
+    fn read_word<'a>(
+        &mut self,
+        word: String,
+        rest: &'a [TokenTree],
+        is_top: bool,
+        is_public: bool,
+    ) -> &'a [TokenTree] {
+        match (word.as_str(), rest) {
+            // Not `+ use<'a>`, which is part of a type.
+            ("use", [next, ..]) if !is_punct(next, '<') => {
+                let end = rest.iter().position(|token| is_punct(token, ';'));
+                let (tree, after) = rest.split_at(end.unwrap_or(rest.len()));
+                self.read_use(tree, Path::new(), is_public && is_top);
+                after
+            }
+            ("mod", [TokenTree::Ident(name), TokenTree::Group(body), after @ ..]) if is_top => {
+                let mut inline = Self::default();
+                inline.read(body.stream(), true);
+                self.inline.insert(name.to_string(), inline);
+                after
+            }
+            ("mod", [TokenTree::Ident(name), after @ ..]) if is_top => {
+                self.children.push(name.to_string());
+                after
+            }
+            (
+                "fn" | "struct" | "enum" | "trait" | "type" | "const" | "static" | "union",
+                [TokenTree::Ident(name), ..],
+            )
+            | ("macro_rules", [TokenTree::Punct(_), TokenTree::Ident(name), ..])
+                if is_top =>
+            {
+                self.items.insert(name.to_string());
+                rest
+            }
+            _ => {
+                self.words.insert(word.clone());
+                self.read_path(word, rest)
             }
         }
     }

@@ -17,7 +17,10 @@ use std::{fmt, sync::Arc};
 
 use crate::{
     catalog::LintCatalog,
-    report::{Findings, Severity},
+    report::{
+        Findings,
+        Severity::{self, Error, Warning},
+    },
 };
 
 type Check = dyn Fn(&LintCatalog<'_>, &mut Findings) + Send + Sync;
@@ -39,14 +42,14 @@ impl Rule {
         about: impl Into<Arc<str>>,
         check: impl Fn(&LintCatalog<'_>, &mut Findings) + Send + Sync + 'static,
     ) -> Self {
-        let severity = Severity::Error;
+        let severity = Error;
         Self { id: id.into(), about: about.into(), severity, check: Arc::new(check) }
     }
 
     /// Declares that the rule reports warnings and no errors.
     #[must_use]
     pub fn warns(mut self) -> Self {
-        self.severity = Severity::Warning;
+        self.severity = Warning;
         self
     }
 
@@ -92,87 +95,80 @@ pub(crate) const CLEANED: [&str; 2] = ["hidden-characters", "padded-text"];
 /// worded them.
 pub(crate) const STEERS: [&str; 2] = ["claims-precedence", "speaks-of-foreign-tool"];
 
+/// A rule of this crate: its id, its highest severity, what it reports, and its check.
+type BuiltIn = (&'static str, Severity, &'static str, fn(&LintCatalog<'_>, &mut Findings));
+
 /// All rules, in the order of `docs/lint.md`.
+const RULES: [BuiltIn; 25] = [
+    ("duplicate-name", Error, "Two tools with the same name", names::duplicate),
+    ("invalid-name", Error, "A name that model APIs refuse", names::invalid),
+    ("confusable-name", Warning, "Names that are easily mixed up", names::confusable),
+    ("missing-description", Error, "No description", descriptions::missing),
+    ("vague-description", Warning, "A description without information", descriptions::vague),
+    ("long-description", Warning, "A description that is refused or truncated", descriptions::long),
+    (
+        "says-what-not-when",
+        Warning,
+        "A description that does not say when to use the tool",
+        descriptions::what_not_when,
+    ),
+    ("confusable-description", Warning, "Descriptions with the same meaning", similar::confusable),
+    (
+        "cannot-be-found",
+        Warning,
+        "A tool that a search in other words than its name does not find",
+        findable::cannot_be_found,
+    ),
+    (
+        "undescribed-parameter",
+        Warning,
+        "A parameter without a description",
+        parameters::undescribed,
+    ),
+    (
+        "unclear-default",
+        Warning,
+        "An optional parameter without a documented default",
+        parameters::unclear_default,
+    ),
+    ("enum-in-prose", Warning, "Values that are listed in prose only", prose_enums::in_prose),
+    ("invalid-schema", Error, "A schema that cannot be enforced", schemas::invalid),
+    (
+        "unknown-required",
+        Error,
+        "A required parameter that is not described",
+        schemas::unknown_required,
+    ),
+    ("large-tool", Warning, "A tool that costs much in every request", sizes::tool),
+    ("large-catalog", Warning, "All tools cost much in every request", sizes::catalog),
+    ("hidden-characters", Error, "Invisible characters", hidden_text::characters),
+    ("hidden-markup", Error, "Invisible markup", hidden_text::markup),
+    ("padded-text", Error, "Text pushed out of sight by blanks", hidden_text::padding),
+    ("instruction-to-model", Error, "Text that manipulates the model", instructions::to_model),
+    (
+        "encoded-instruction",
+        Error,
+        "Base64 or hexadecimal digits of a text that manipulates the model",
+        encoded::instruction,
+    ),
+    (
+        "claims-precedence",
+        Warning,
+        "Text that discourages the use of other tools",
+        instructions::precedence,
+    ),
+    (
+        "speaks-of-foreign-tool",
+        Warning,
+        "Text about a tool of another source",
+        instructions::foreign_tool,
+    ),
+    ("source-failed", Error, "A source that could not be listed", sources::failed),
+    ("endless-ttl", Warning, "A remote list that never expires", sources::endless_ttl),
+];
+
+/// The rules of this crate.
 pub(crate) fn all() -> Vec<Rule> {
-    vec![
-        Rule::new("duplicate-name", "Two tools with the same name", names::duplicate),
-        Rule::new("invalid-name", "A name that model APIs refuse", names::invalid),
-        Rule::new("confusable-name", "Names that are easily mixed up", names::confusable).warns(),
-        Rule::new("missing-description", "No description", descriptions::missing),
-        Rule::new("vague-description", "A description without information", descriptions::vague)
-            .warns(),
-        Rule::new(
-            "long-description",
-            "A description that is refused or truncated",
-            descriptions::long,
-        )
-        .warns(),
-        Rule::new(
-            "says-what-not-when",
-            "A description that does not say when to use the tool",
-            descriptions::what_not_when,
-        )
-        .warns(),
-        Rule::new(
-            "confusable-description",
-            "Descriptions with the same meaning",
-            similar::confusable,
-        )
-        .warns(),
-        Rule::new(
-            "cannot-be-found",
-            "A tool that a search in other words than its name does not find",
-            findable::cannot_be_found,
-        )
-        .warns(),
-        Rule::new(
-            "undescribed-parameter",
-            "A parameter without a description",
-            parameters::undescribed,
-        )
-        .warns(),
-        Rule::new(
-            "unclear-default",
-            "An optional parameter without a documented default",
-            parameters::unclear_default,
-        )
-        .warns(),
-        Rule::new("enum-in-prose", "Values that are listed in prose only", prose_enums::in_prose)
-            .warns(),
-        Rule::new("invalid-schema", "A schema that cannot be enforced", schemas::invalid),
-        Rule::new(
-            "unknown-required",
-            "A required parameter that is not described",
-            schemas::unknown_required,
-        ),
-        Rule::new("large-tool", "A tool that costs much in every request", sizes::tool).warns(),
-        Rule::new("large-catalog", "All tools cost much in every request", sizes::catalog).warns(),
-        Rule::new("hidden-characters", "Invisible characters", hidden_text::characters),
-        Rule::new("hidden-markup", "Invisible markup", hidden_text::markup),
-        Rule::new("padded-text", "Text pushed out of sight by blanks", hidden_text::padding),
-        Rule::new(
-            "instruction-to-model",
-            "Text that manipulates the model",
-            instructions::to_model,
-        ),
-        Rule::new(
-            "encoded-instruction",
-            "Base64 or hexadecimal digits of a text that manipulates the model",
-            encoded::instruction,
-        ),
-        Rule::new(
-            "claims-precedence",
-            "Text that discourages the use of other tools",
-            instructions::precedence,
-        )
-        .warns(),
-        Rule::new(
-            "speaks-of-foreign-tool",
-            "Text about a tool of another source",
-            instructions::foreign_tool,
-        )
-        .warns(),
-        Rule::new("source-failed", "A source that could not be listed", sources::failed),
-        Rule::new("endless-ttl", "A remote list that never expires", sources::endless_ttl).warns(),
-    ]
+    let rule = |(id, severity, about, check)| Rule { severity, ..Rule::new(id, about, check) };
+    RULES.map(rule).into()
 }
