@@ -128,11 +128,10 @@ impl Agent {
     }
 }
 
-impl std::fmt::Debug for Agent {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Agent")
-            .field("models", &self.0.models.names())
-            .field("engine", &self.0.engine)
-            .finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(
+    Agent,
+    agent,
+    models = agent.0.models.names(),
+    engine = agent.0.engine,
+    ..
+);

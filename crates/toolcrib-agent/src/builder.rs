@@ -238,11 +238,4 @@ impl AgentBuilder {
     }
 }
 
-impl std::fmt::Debug for AgentBuilder {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("AgentBuilder")
-            .field("engine", &self.engine)
-            .field("settings", &self.settings)
-            .finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(AgentBuilder { engine, settings, .. });

@@ -1,6 +1,6 @@
 //! Answers that are JSON of a schema.
 
-use std::{fmt, future::Future, sync::Arc, time::Instant};
+use std::{future::Future, sync::Arc, time::Instant};
 
 use serde_json::Value;
 use toolcrib_core::{__internal::CompiledSchema, Attachments};
@@ -91,14 +91,7 @@ impl AnswerSchema {
     }
 }
 
-impl fmt::Debug for AnswerSchema {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AnswerSchema")
-            .field("schema", &self.schema)
-            .field("attempts", &self.attempts)
-            .finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(AnswerSchema { schema, attempts, .. });
 
 impl Agent {
     /// Runs until the answer is JSON that is valid for a schema. If an answer is not, the model reads

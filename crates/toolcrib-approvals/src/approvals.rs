@@ -1,6 +1,6 @@
 //! Parked calls, decisions on them, and grants.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use serde_json::json;
 use toolcrib_core::{
@@ -302,8 +302,4 @@ impl Approvals {
     }
 }
 
-impl fmt::Debug for Approvals {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Approvals").field("keys", &self.keys).finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(Approvals { keys, .. });

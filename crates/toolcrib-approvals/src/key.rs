@@ -2,20 +2,16 @@
 
 use std::{
     collections::HashSet,
-    fmt, fs,
-    fs::{DirBuilder, OpenOptions},
+    fs::{self, DirBuilder, OpenOptions},
     io::{self, Read as _, Write as _},
     os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::Arc,
 };
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use rustix::fs::OFlags;
 use sha2::{Digest as _, Sha256};
+use toolcrib_capabilities::__internal::{create_private, is_private_folder, no_follow};
 use toolcrib_core::{ApprovalMark, MarkStore, SessionStoreError, is_session_id};
 
 /// The length of a key, in bytes.
@@ -26,9 +22,6 @@ const BLOCK_BYTES: usize = 64;
 
 /// The name of the key's file.
 const KEY: &str = "key";
-
-/// The number of keys that this process has begun to write: two threads may write at the same time.
-static DRAFTS: AtomicU64 = AtomicU64::new(0);
 
 /// A mark that is longer is not valid.
 const MOST_BYTES: u64 = 64;
@@ -142,18 +135,17 @@ impl ApprovalKeys {
         };
         let path = folder.join(KEY);
         let fail = |source| KeyError::Io { path: path.clone(), source };
-        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-        let mut file = match OpenOptions::new().read(true).custom_flags(flags).open(&path) {
+        let mut file = match no_follow().read(true).open(&path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(fail(source)),
         };
         let unsafe_as = |problem| KeyError::Unsafe { path: path.clone(), problem };
-        if !is_private(folder) {
+        if !is_private_folder(folder) {
             return Err(unsafe_as("another user can change its folder"));
         }
         let found = file.metadata().map_err(fail)?;
-        if !found.is_file() || found.uid() != user() {
+        if !found.is_file() || found.uid() != rustix::process::geteuid().as_raw() {
             return Err(unsafe_as("it is not a file of this user"));
         }
         if found.mode() & 0o077 != 0 {
@@ -180,23 +172,8 @@ impl ApprovalKeys {
         make_private(folder)?;
         let mut key = [0; KEY_BYTES];
         getrandom::fill(&mut key).map_err(|error| fail(io::Error::other(error)))?;
-        // Complete before it has its name, and never replacing one: another process may do the same.
-        let number = DRAFTS.fetch_add(1, Ordering::Relaxed);
-        let draft = folder.join(format!(".draft-{}-{number}", std::process::id()));
-        let _ = fs::remove_file(&draft);
-        let mut options = OpenOptions::new();
-        let written = options
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&draft)
-            .and_then(|mut file| file.write_all(&key).and_then(|()| file.sync_all()))
-            .and_then(|()| match fs::hard_link(&draft, folder.join(KEY)) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-                linked => linked,
-            });
-        let _ = fs::remove_file(&draft);
-        written.map_err(fail)?;
+        // Another process may do the same; then its key is read.
+        create_private(&folder.join(KEY), key).map_err(fail)?;
         self.read()?.ok_or(KeyError::NoHome)
     }
 
@@ -304,27 +281,13 @@ impl ApprovalKey {
     }
 }
 
-impl fmt::Debug for ApprovalKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ApprovalKey(…)")
-    }
-}
-
-fn user() -> u32 {
-    rustix::process::geteuid().as_raw()
-}
-
-/// Whether a folder belongs to the user, and no other user can change it.
-fn is_private(folder: &Path) -> bool {
-    let found = fs::symlink_metadata(folder);
-    found.is_ok_and(|found| found.is_dir() && found.uid() == user() && found.mode() & 0o022 == 0)
-}
+toolcrib_core::__internal::debug_fields!(ApprovalKey);
 
 /// Creates a folder for this user alone, and checks one that exists.
 fn make_private(folder: &Path) -> Result<(), KeyError> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
     made.map_err(|source| KeyError::Io { path: folder.to_owned(), source })?;
-    match is_private(folder) {
+    match is_private_folder(folder) {
         true => Ok(()),
         false => Err(KeyError::Unsafe {
             path: folder.to_owned(),

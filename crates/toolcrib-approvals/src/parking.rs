@@ -1,6 +1,6 @@
 //! The approver that uses decisions and grants, asks at the terminal, and parks the rest.
 
-use std::{fmt, future::ready, sync::Arc};
+use std::{future::ready, sync::Arc};
 
 use tokio::task::spawn_blocking;
 use toolcrib_core::{
@@ -298,11 +298,7 @@ impl Approvals {
     }
 }
 
-impl fmt::Debug for ParkingApprover {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ParkingApprover").field("session", &self.session).finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(ParkingApprover { session, .. });
 
 impl Approver for ParkingApprover {
     fn approve<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {

@@ -103,8 +103,4 @@ impl IntoToolOutput for Artifact {
     }
 }
 
-impl std::fmt::Debug for Artifact {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Artifact").field(self.entry()).finish()
-    }
-}
+toolcrib_core::__internal::debug_fields!(Artifact, artifact, artifact.entry());

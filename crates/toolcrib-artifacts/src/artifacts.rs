@@ -165,14 +165,13 @@ impl Artifacts {
     }
 }
 
-impl std::fmt::Debug for Artifacts {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Artifacts")
-            .field("kinds", &self.0.kinds)
-            .field("limits", &self.0.limits)
-            .finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(
+    Artifacts,
+    artifacts,
+    kinds = artifacts.0.kinds,
+    limits = artifacts.0.limits,
+    ..
+);
 
 /// The origin of an artifact and its metadata.
 #[derive(Debug, Clone)]

@@ -114,8 +114,4 @@ impl CallArtifacts {
     }
 }
 
-impl std::fmt::Debug for CallArtifacts {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("CallArtifacts").field(&self.source).finish()
-    }
-}
+toolcrib_core::__internal::debug_fields!(CallArtifacts, artifacts, artifacts.source);

@@ -246,14 +246,13 @@ impl TurnArtifacts {
     }
 }
 
-impl std::fmt::Debug for TurnArtifacts {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TurnArtifacts")
-            .field("owner", &self.turn.owner)
-            .field("turn_id", &self.turn.turn_id)
-            .finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(
+    TurnArtifacts,
+    artifacts,
+    owner = artifacts.turn.owner,
+    turn_id = artifacts.turn.turn_id,
+    ..
+);
 
 /// Quota reserved for a write; released on drop.
 pub(crate) struct Reservation {

@@ -130,14 +130,7 @@ impl ArtifactWriter {
     }
 }
 
-impl std::fmt::Debug for ArtifactWriter {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ArtifactWriter")
-            .field("source", &self.source)
-            .field("bytes", &self.bytes)
-            .finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(ArtifactWriter { source, bytes, .. });
 
 /// A content that could not be stored: the error, and its remaining parts.
 #[derive(Debug, thiserror::Error)]

@@ -33,6 +33,7 @@
 //! - `process`: runs programs so that all their child processes end with them.
 //! - `http`: an HTTP client with restrictions on its targets.
 //! - `files`: folders whose paths cannot be left, with a record of what was read.
+//! - `host_file`: files of the host, opened and replaced safely.
 //! - `steering`: files that run or steer code when a person opens a folder, enters it or uses version control in it.
 
 // No links above: they would be broken wherever a feature is off.
@@ -46,6 +47,8 @@ pub mod database;
 #[cfg(feature = "files")]
 pub mod files;
 mod framing;
+#[cfg(all(feature = "host-files", not(portable)))]
+mod host_file;
 #[cfg(feature = "http")]
 pub mod http;
 #[cfg(feature = "process")]
@@ -65,6 +68,10 @@ pub mod __internal {
     #[cfg(feature = "files")]
     pub use crate::files::folder_of;
     pub use crate::framing::{Line, LineDecoder, SseDecoder, SseError, SseEvent, SseItem};
+    #[cfg(all(feature = "host-files", not(portable)))]
+    pub use crate::host_file::{
+        FileStamp, create_private, draft, is_of_user, is_private_folder, no_follow, replace,
+    };
     #[cfg(any(feature = "files", feature = "process"))]
     pub use crate::steering::steering;
 }

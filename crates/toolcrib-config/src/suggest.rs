@@ -1,29 +1,11 @@
 //! Suggestions for unknown words.
 
-/// Longer words are compared with nothing, in bytes: the work grows with the product of the lengths.
-const LONGEST: usize = 128;
+pub use toolcrib_core::__internal::quoted;
 
 /// The nearest candidate, if one is near enough; case-insensitive. Words of more than 128 bytes have no near
 /// candidate.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    if word.len() > LONGEST {
-        return None;
-    }
-    let lower = word.to_lowercase();
-    candidates
-        .into_iter()
-        .filter(|candidate| candidate.len() <= LONGEST)
-        .map(|candidate| {
-            let other = candidate.to_lowercase();
-            let alike = strsim::normalized_damerau_levenshtein(&lower, &other)
-                // It recognizes abbreviations, such as `params` for `parameters`.
-                .max(strsim::jaro_winkler(&lower, &other) - 0.2);
-            (candidate, alike)
-        })
-        .filter(|(_, alike)| *alike >= 0.66)
-        // The first of equally near ones, in the given order.
-        .reduce(|best, next| if next.1 > best.1 { next } else { best })
-        .map(|(candidate, _)| candidate)
+    toolcrib_core::__internal::nearest(word, candidates, 1).first().copied()
 }
 
 /// The help for an unknown word: the [nearest] known one, otherwise all known ones, at most 40.
@@ -41,13 +23,6 @@ pub fn help<'a>(word: &str, of: &str, candidates: impl IntoIterator<Item = &'a s
         1 => format!("there is only {shown}"),
         _ => format!("the {of} are {shown}{more}"),
     }
-}
-
-/// Words in backticks, separated by commas. Unprintable characters are escaped, because words may
-/// come from untrusted files and messages go to terminals.
-pub fn quoted<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
-    let words = words.into_iter().map(|word| format!("`{}`", word.escape_debug()));
-    words.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

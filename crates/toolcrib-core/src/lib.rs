@@ -93,6 +93,7 @@ pub mod __internal {
         internal::{
             chance::random_share,
             counted::counted,
+            debug_fields::debug_fields,
             lru_cache::LruCache,
             panic_text::panic_text,
             progress_pace::ProgressPace,
@@ -125,7 +126,7 @@ pub mod __internal {
             fence::fence_chars,
             hidden::{is_hidden, is_invisible, is_needed, marked, plain_letter},
             shortened::{beginning, shortened},
-            suggest::nearest,
+            suggest::{nearest, quoted},
         },
         untrusted::{
             remote_listing::composed,

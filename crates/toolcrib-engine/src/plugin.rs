@@ -107,18 +107,16 @@ impl PluginRegistrar {
     }
 }
 
-impl std::fmt::Debug for PluginRegistrar {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PluginRegistrar")
-            .field("tools", &self.tools.len())
-            .field("sources", &self.sources.len())
-            .field("reducers", &self.reducers.len())
-            .field("skills", &self.skills.len())
-            .field("skill_sources", &self.skill_sources.len())
-            .field("middleware", &self.middleware.len())
-            .finish()
-    }
-}
+toolcrib_core::__internal::debug_fields!(
+    PluginRegistrar,
+    registrar,
+    tools = registrar.tools.len(),
+    sources = registrar.sources.len(),
+    reducers = registrar.reducers.len(),
+    skills = registrar.skills.len(),
+    skill_sources = registrar.skill_sources.len(),
+    middleware = registrar.middleware.len()
+);
 
 /// A plugin that cannot be added.
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,6 @@
 //! A gateway: an engine as an MCP server, and its replacement while it serves.
 
-use std::{collections::HashSet, fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::HashSet, path::PathBuf, sync::Arc, time::Duration};
 
 use tokio::{
     sync::watch,
@@ -122,11 +122,7 @@ impl Gateway {
     }
 }
 
-impl fmt::Debug for Gateway {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Gateway").field("engine", &self.engine()).finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(Gateway, gateway, engine = gateway.engine(), ..);
 
 /// How long a request takes at most from the choice of its configuration to its count.
 const BEGINS_WITHIN: Duration = Duration::from_secs(1);
@@ -259,8 +255,4 @@ impl GatewayBuilder {
     }
 }
 
-impl fmt::Debug for GatewayBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GatewayBuilder").field("engine", &self.0.engine).finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(GatewayBuilder, builder, engine = builder.0.engine, ..);

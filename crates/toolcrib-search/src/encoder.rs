@@ -83,11 +83,7 @@ impl Encoded {
     }
 }
 
-impl Debug for Encoded {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Encoded").field("weight", &self.weight).finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(Encoded { weight, .. });
 
 /// Why an encoder's vectors cannot be used.
 #[derive(Debug)]

@@ -26,11 +26,7 @@ impl Default for UnsavedKeys {
     }
 }
 
-impl std::fmt::Debug for UnsavedKeys {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("UnsavedKeys").field(&self.0.len()).finish()
-    }
-}
+toolcrib_core::__internal::debug_fields!(UnsavedKeys, keys, keys.0.len());
 
 impl UnsavedKeys {
     pub(crate) fn value(&mut self, area: &KvArea, key: &str) -> Option<Arc<str>> {

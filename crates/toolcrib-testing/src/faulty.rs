@@ -1,6 +1,6 @@
 //! A provider that fails on purpose.
 
-use std::{collections::VecDeque, fmt, future::pending, sync::Arc, time::Duration};
+use std::{collections::VecDeque, future::pending, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 
@@ -142,14 +142,13 @@ impl ToolProvider for FaultyProvider {
     }
 }
 
-impl fmt::Debug for FaultyProvider {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FaultyProvider")
-            .field("inner", &self.inner.path())
-            .field("listings", &self.listings())
-            .finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(
+    FaultyProvider,
+    provider,
+    inner = provider.inner.path(),
+    listings = provider.listings(),
+    ..
+);
 
 fn perform(fault: Fault, inner: Arc<dyn ToolProvider>, cx: &ListContext) -> Listing {
     match fault {

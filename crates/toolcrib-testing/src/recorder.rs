@@ -198,11 +198,7 @@ impl EventRecorder {
     }
 }
 
-impl fmt::Debug for EventRecorder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("EventRecorder").field(&self.names()).finish()
-    }
-}
+toolcrib_core::__internal::debug_fields!(EventRecorder, recorder, recorder.names());
 
 /// One line per event: its position in the record, its iteration, its name, its fields.
 impl fmt::Display for EventRecorder {

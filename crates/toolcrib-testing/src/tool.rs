@@ -1,6 +1,6 @@
 //! A tool that records its calls.
 
-use std::{fmt, future::pending, sync::Arc};
+use std::{future::pending, sync::Arc};
 
 use parking_lot::Mutex;
 
@@ -140,14 +140,13 @@ impl TestTool {
     }
 }
 
-impl fmt::Debug for TestTool {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TestTool")
-            .field("tool", &self.tool)
-            .field("calls", &self.calls())
-            .finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(
+    TestTool,
+    tool,
+    tool = tool.tool,
+    calls = tool.calls(),
+    ..
+);
 
 struct Body(Arc<State>);
 

@@ -60,11 +60,7 @@ struct Shared {
     counts: watch::Sender<Counts>,
 }
 
-impl std::fmt::Debug for Shared {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shared").field("counts", &*self.counts.borrow()).finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(Shared, shared, counts = *shared.counts.borrow(), ..);
 
 impl CannedServer {
     /// Starts a server with these replies, on a tokio runtime. To repeat one reply forever, use

@@ -95,11 +95,7 @@ impl IntoFuture for Run {
     }
 }
 
-impl std::fmt::Debug for Run {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Run").field("options", &self.options).finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(Run { options, .. });
 
 /// Runs one message to its end, or the interrupted turn of a session.
 async fn run(

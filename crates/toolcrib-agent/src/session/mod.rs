@@ -284,11 +284,7 @@ impl Session {
     }
 }
 
-impl std::fmt::Debug for Session {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Session").field(self.id()).finish()
-    }
-}
+toolcrib_core::__internal::debug_fields!(Session, session, session.id());
 
 /// Reads a session, whose last response gets the arguments that ran.
 fn read_as_made(

@@ -145,11 +145,7 @@ impl Default for TerminalApprover {
     }
 }
 
-impl fmt::Debug for TerminalApprover {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("TerminalApprover")
-    }
-}
+toolcrib_core::__internal::debug_fields!(TerminalApprover);
 
 impl Approver for TerminalApprover {
     fn approve<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {

@@ -1,6 +1,6 @@
 //! The trait of a kind, and its queries.
 
-use std::{any::Any, fmt, sync::Arc};
+use std::{any::Any, sync::Arc};
 
 use serde_json::Value;
 use toolcrib_core::{CancellationToken, ErrorCode, ToolError};
@@ -179,11 +179,7 @@ impl Default for Index {
     }
 }
 
-impl fmt::Debug for Index {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Index(…)")
-    }
-}
+toolcrib_core::__internal::debug_fields!(Index);
 
 /// A query of an artifact.
 #[derive(Debug)]

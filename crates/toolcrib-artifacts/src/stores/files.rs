@@ -27,6 +27,7 @@ use parking_lot::Mutex;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use tempfile::NamedTempFile;
 use toolcrib_core::{
     ArtifactEntry, ArtifactMeta, ArtifactReader, ArtifactStore, ArtifactStoreError, CommitError,
     Digest, Identity, LineIndex, OnConflict, StoreWriter, StoredBytes,
@@ -158,15 +159,9 @@ impl ArtifactStore for FileStore {
         self.sweep_now_and_then();
         let owner = self.owner(owner);
         let failed = |error| ArtifactStoreError::of_io("written", error);
-        let draft = owner.draft();
-        let file = owner.begin(&draft).map_err(failed)?;
-        Ok(Box::new(FileWriter {
-            store: self.clone(),
-            owner,
-            draft: Draft(draft),
-            file,
-            written: WriteSummary::new(),
-        }))
+        let draft = owner.begin().map_err(failed)?;
+        let written = WriteSummary::new();
+        Ok(Box::new(FileWriter { store: self.clone(), owner, draft, written }))
     }
 
     fn open(&self, owner: &Identity, id: &str) -> Result<StoredBytes, ArtifactStoreError> {
@@ -240,19 +235,19 @@ impl OwnerFolder {
         }
     }
 
-    /// Creates a file, and its folder if it is missing. An empty folder may be removed in between.
-    fn begin(&self, draft: &Path) -> io::Result<File> {
+    /// Creates a draft, and its folder if it is missing. An empty folder may be removed in between.
+    fn begin(&self) -> io::Result<NamedTempFile> {
         for _ in 1..MAKE_TIMES {
             let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.0);
             self.check()?;
-            match made.and_then(|()| create(draft)) {
+            match made.and_then(|()| self.draft()) {
                 // It existed when it was to be made, and was removed before anything else.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !draft.exists() => {}
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 begun => return begun,
             }
         }
-        create(draft)
+        self.draft()
     }
 
     /// Locked until dropped. The operating system releases it when the process ends for any reason.
@@ -296,8 +291,12 @@ impl OwnerFolder {
         self.0.join(Digest::of(id).to_string()).with_extension(ENTRY)
     }
 
-    fn draft(&self) -> PathBuf {
-        self.0.join(format!("{DRAFT}{}", Uuid::new_v4()))
+    /// A file being written; removed on drop, unless it is given its name.
+    fn draft(&self) -> io::Result<NamedTempFile> {
+        // Not `tempfile_in`, whose errors name the temporary file.
+        tempfile::Builder::new().prefix(DRAFT).make_in(&self.0, |path| {
+            OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+        })
     }
 
     /// The entry of an id.
@@ -382,44 +381,37 @@ impl OwnerFolder {
 
     /// Moves the files into place: the content, its line index, and the entry last, because it
     /// makes the artifact visible. Requires the lock.
-    fn put_kept(&self, draft: &Draft, lines: &LineIndex, kept: &StoredEntry) -> io::Result<()> {
-        fs::rename(&draft.0, self.content(&kept.entry.digest))?;
+    fn put_kept(
+        &self,
+        draft: NamedTempFile,
+        lines: &LineIndex,
+        kept: &StoredEntry,
+    ) -> io::Result<()> {
+        draft.persist(self.content(&kept.entry.digest))?;
         self.put(&self.lines(&kept.entry.digest), &lines.to_bytes())?;
         self.put(&self.entry_file(&kept.entry.id), &serde_json::to_vec(kept)?)
     }
 
     /// Writes a file atomically.
     fn put(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        let draft = Draft(self.draft());
-        create(&draft.0)?.write_all(bytes)?;
-        fs::rename(&draft.0, path)
-    }
-}
-
-fn create(path: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
-}
-
-/// A file being written; removed on drop, unless it was renamed.
-struct Draft(PathBuf);
-
-impl Drop for Draft {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
+        let mut draft = self.draft()?;
+        draft.as_file_mut().write_all(bytes)?;
+        draft.persist(path)?;
+        Ok(())
     }
 }
 
 struct FileWriter {
     store: FileStore,
     owner: OwnerFolder,
-    draft: Draft,
-    file: File,
+    draft: NamedTempFile,
     written: WriteSummary,
 }
 
 impl StoreWriter for FileWriter {
     fn write(&mut self, bytes: &[u8]) -> Result<(), ArtifactStoreError> {
-        self.file.write_all(bytes).map_err(|error| ArtifactStoreError::of_io("written", error))?;
+        let written = self.draft.as_file_mut().write_all(bytes);
+        written.map_err(|error| ArtifactStoreError::of_io("written", error))?;
         self.written.push(bytes);
         Ok(())
     }
@@ -444,7 +436,7 @@ impl StoreWriter for FileWriter {
         let Self { owner, draft, written, .. } = *self;
         let (entry, lines) = written.finish(id, note);
         let kept = StoredEntry { order: Uuid::now_v7().to_string(), entry };
-        if let Err(error) = owner.put_kept(&draft, &lines, &kept) {
+        if let Err(error) = owner.put_kept(draft, &lines, &kept) {
             // A partial content would only use space.
             owner.forget_content(&kept.entry.digest);
             return Err(failed(error).into());

@@ -86,11 +86,7 @@ impl ArtifactStore for MemoryStore {
     }
 }
 
-impl std::fmt::Debug for MemoryStore {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("MemoryStore").field("keep", &self.keep).finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(MemoryStore { keep, .. });
 
 struct MemoryWriter {
     store: MemoryStore,

@@ -8,7 +8,6 @@
 use std::{
     fs::{self, File},
     io::{self, Read as _},
-    os::unix::fs::MetadataExt as _,
     path::Path,
     sync::Arc,
 };
@@ -24,6 +23,7 @@ use super::{
     guard::Access,
     make::SideFiles,
 };
+use crate::host_file::FileStamp;
 
 /// The size limit of a database that is copied into memory for each transaction: 256 MiB, some tenths
 /// of a second.
@@ -134,20 +134,16 @@ pub(crate) fn open_copied(file: &Path, access: Access) -> rusqlite::Result<Guard
         if has_side_files(file) {
             return GuardedConnection::open(file, access);
         }
-        let before = stamp(file).map_err(|error| unreadable(&error))?;
+        let stamp = || fs::metadata(file).map(|found| FileStamp::of(&found));
+        let before = stamp().map_err(|error| unreadable(&error))?;
         let copy = copy(file).map_err(|error| unreadable(&error))?;
-        if !has_side_files(file) && stamp(file).is_ok_and(|after| after == before) {
+        if !has_side_files(file) && stamp().is_ok_and(|after| after == before) {
             let mut connection = Connection::open_in_memory()?;
             connection.deserialize_read_exact(MAIN_DB, copy.as_slice(), copy.len(), true)?;
             return GuardedConnection::guard(connection, access);
         }
     }
     Err(unreadable(&io::Error::other("it changes while it is copied")))
-}
-
-fn stamp(file: &Path) -> io::Result<(u64, i64, i64, i64, i64)> {
-    let found = fs::metadata(file)?;
-    Ok((found.len(), found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec()))
 }
 
 /// The bytes of a database without a log, marked as one that needs none.

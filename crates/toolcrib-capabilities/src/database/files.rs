@@ -4,14 +4,12 @@
 
 use std::{
     ffi::OsString,
-    fs::{self, OpenOptions, Permissions},
+    fs::{self, Permissions},
     io,
-    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     sync::Arc,
 };
-
-use rustix::fs::OFlags;
 
 use super::{DatabaseSpec, error::DatabaseError};
 
@@ -42,14 +40,6 @@ pub(crate) fn exists(spec: &DatabaseSpec) -> Result<bool, DatabaseError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(failed(spec, "look for", &spec.file, error)),
     }
-}
-
-/// Options that fail on a symlink.
-pub(crate) fn no_follow(mut options: OpenOptions) -> OpenOptions {
-    // Opening a pipe would wait for its other end.
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    options.custom_flags(flags.bits().cast_signed());
-    options
 }
 
 /// Removes the access rights of other users from a file that an earlier version created with them.

@@ -1,7 +1,7 @@
 //! The lock of a database, on `FILE.lock`: shared for its users, exclusive to create it.
 
 use std::{
-    fs::{File, OpenOptions, TryLockError},
+    fs::{File, TryLockError},
     io::{Read as _, Seek as _, Write as _},
     os::unix::fs::OpenOptionsExt as _,
     path::PathBuf,
@@ -16,10 +16,11 @@ use toolcrib_core::Digest;
 use super::{
     DatabaseSpec,
     error::DatabaseError,
-    files::{beside, exists, failed, no_follow, refuses_writing, tighten},
+    files::{beside, exists, failed, refuses_writing, tighten},
     make,
     replace::{self, ExclusiveConnection},
 };
+use crate::host_file::no_follow;
 
 /// The system has no cancellable wait for a lock, so it is polled.
 const LOCK_STEP: Duration = Duration::from_millis(10);
@@ -68,8 +69,7 @@ pub(crate) fn make_anew(
 /// Whether the database's file was created from another seed than the declared one; `false` if
 /// unknown.
 pub(crate) fn seed_has_changed(spec: &DatabaseSpec) -> bool {
-    let options = OpenOptions::new().read(true).clone();
-    let read = no_follow(options).open(lock_path(spec)).and_then(|file| {
+    let read = no_follow().read(true).open(lock_path(spec)).and_then(|file| {
         let mut noted = String::new();
         file.take(256).read_to_string(&mut noted).map(|_| noted)
     });
@@ -149,9 +149,9 @@ impl<'a> Lock<'a> {
     fn open(spec: &'a DatabaseSpec) -> Result<Self, DatabaseError> {
         let path = lock_path(spec);
         let open = |write| {
-            let mut options = OpenOptions::new();
+            let mut options = no_follow();
             options.create(write).truncate(false).read(true).write(write).mode(0o600);
-            no_follow(options).open(&path)
+            options.open(&path)
         };
         let file = open(true).or_else(|error| {
             // Locking needs no right to write, so an existing database can still be read.

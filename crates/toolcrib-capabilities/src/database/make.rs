@@ -17,11 +17,12 @@ use super::{
     DatabaseSpec,
     connection::{GuardedConnection, TransactionEnd},
     error::{DatabaseError, short_message},
-    files::{OF_SQLITE, beside, exists, failed, no_follow, refuses_writing, tighten},
+    files::{OF_SQLITE, beside, exists, failed, refuses_writing, tighten},
     guard::Access,
     replace::{self, APPLICATION_ID, ExclusiveConnection},
     seed,
 };
+use crate::host_file::no_follow;
 
 /// Whether SQLite's side files are created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,8 +133,7 @@ pub(crate) fn verify(
 /// no other process has a draft.
 fn is_sealed(file: &Path) -> bool {
     let draft = beside(file, ".new");
-    let options = OpenOptions::new().write(true).create(true).mode(0o600).clone();
-    match no_follow(options).open(&draft) {
+    match no_follow().write(true).create(true).mode(0o600).open(&draft) {
         Ok(_) => {
             // If it remains, the next creation of the database removes it.
             let _ = fs::remove_file(&draft);

@@ -300,15 +300,14 @@ impl Shared {
     }
 }
 
-impl fmt::Debug for Database {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Database")
-            .field("name", &self.0.name)
-            .field("file", &self.0.file)
-            .field("inspected", &matches!(self.0.state, State::Inspected(_)))
-            .finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(
+    Database,
+    database,
+    name = database.0.name,
+    file = database.0.file,
+    inspected = matches!(database.0.state, State::Inspected(_)),
+    ..
+);
 
 /// A database that no other process can open until it is recreated, or this is dropped.
 pub struct Claim<'a>(Lock<'a>);
@@ -363,11 +362,9 @@ impl DatabaseHandle {
     }
 }
 
-impl fmt::Debug for DatabaseHandle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DatabaseHandle")
-            .field("name", &self.shared.name)
-            .field("access", &self.access)
-            .finish()
-    }
-}
+toolcrib_core::__internal::debug_fields!(
+    DatabaseHandle,
+    handle,
+    name = handle.shared.name,
+    access = handle.access
+);

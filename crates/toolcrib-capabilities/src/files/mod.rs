@@ -58,7 +58,6 @@ mod work_progress;
 mod write;
 
 use std::{
-    fmt,
     panic::resume_unwind,
     path::{Path, PathBuf},
     sync::Arc,
@@ -253,15 +252,14 @@ impl Files {
     }
 }
 
-impl fmt::Debug for Files {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Files")
-            .field("name", &self.0.name)
-            .field("folder", &self.0.top.path)
-            .field("write", &self.0.write)
-            .finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(
+    Files,
+    files,
+    name = files.0.name,
+    folder = files.0.top.path,
+    write = files.0.write,
+    ..
+);
 
 /// The handle of a tool's body: read-only or writable, as the host decided. Cheap to clone.
 ///
@@ -355,11 +353,9 @@ impl FilesHandle {
     }
 }
 
-impl fmt::Debug for FilesHandle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FilesHandle")
-            .field("name", &self.shared.name)
-            .field("can_write", &self.can_write)
-            .finish()
-    }
-}
+toolcrib_core::__internal::debug_fields!(
+    FilesHandle,
+    handle,
+    name = handle.shared.name,
+    can_write = handle.can_write
+);

@@ -1,12 +1,6 @@
 //! The agent's own area: a folder of the host's state for each personality.
 
-use std::{
-    collections::HashMap,
-    fmt::{self, Write as _},
-    fs,
-    path::PathBuf,
-    sync::Arc,
-};
+use std::{collections::HashMap, fmt::Write as _, fs, path::PathBuf, sync::Arc};
 
 use parking_lot::Mutex;
 use toolcrib_core::ToolContext;
@@ -67,11 +61,7 @@ fn make_private(builder: &mut fs::DirBuilder) {
 #[cfg(portable)]
 fn make_private(_: &mut fs::DirBuilder) {}
 
-impl fmt::Debug for StorageArea {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("StorageArea").field(&self.0.folder).finish()
-    }
-}
+toolcrib_core::__internal::debug_fields!(StorageArea, area, area.0.folder);
 
 /// The folder of the turn's personality, for a tool that declares
 /// [`storage`](toolcrib_core::Capabilities::storage): `cx.handle::<Storage>()?`. A personality
@@ -85,11 +75,7 @@ pub struct Storage {
     cx: ToolContext,
 }
 
-impl fmt::Debug for Storage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Storage").field(&self.files).finish()
-    }
-}
+toolcrib_core::__internal::debug_fields!(Storage, storage, storage.files);
 
 impl Storage {
     /// The folder.

@@ -1,6 +1,6 @@
 //! The HTTP client: its rules, and its request methods.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use hyper::{
     Method,
@@ -188,15 +188,14 @@ impl HttpClient {
     }
 }
 
-impl fmt::Debug for HttpClient {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpClient")
-            .field("hosts", &self.hosts.required)
-            .field("denied", &self.hosts.denied)
-            .field("allow_addresses", &self.shared.connector.allowed)
-            .finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(
+    HttpClient,
+    client,
+    hosts = client.hosts.required,
+    denied = client.hosts.denied,
+    allow_addresses = client.shared.connector.allowed,
+    ..
+);
 
 /// Builds an [`HttpClient`]. Clones share the loaded certificate authorities, so build several
 /// clients with separate rules from clones of one builder.
@@ -277,15 +276,14 @@ impl HttpClientBuilder {
     }
 }
 
-impl fmt::Debug for HttpClientBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpClientBuilder")
-            .field("hosts", &self.hosts)
-            .field("allow_addresses", &self.connector.allowed)
-            .field("tls", &self.connector.tls)
-            .finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(
+    HttpClientBuilder,
+    builder,
+    hosts = builder.hosts,
+    allow_addresses = builder.connector.allowed,
+    tls = builder.connector.tls,
+    ..
+);
 
 fn check(hop: &Hop) -> Result<(), HttpError> {
     if matches!(hop.method, Method::CONNECT | Method::TRACE) {

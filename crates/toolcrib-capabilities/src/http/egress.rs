@@ -1,6 +1,6 @@
 //! A proxy for programs without a network: each connection follows the rules of an HTTP client.
 
-use std::{fmt, io, sync::Arc, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional},
@@ -102,11 +102,7 @@ impl EgressProxy {
     }
 }
 
-impl fmt::Debug for EgressProxy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("EgressProxy").field(&self.client).finish()
-    }
-}
+toolcrib_core::__internal::debug_fields!(EgressProxy, proxy, proxy.client);
 
 impl PartialEq for EgressProxy {
     fn eq(&self, other: &Self) -> bool {

@@ -1,6 +1,6 @@
 //! Requests and responses.
 
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 use hyper::{HeaderMap, Method, StatusCode, body::Bytes, header::HeaderName};
 use url::Url;
@@ -80,17 +80,15 @@ impl HttpRequest {
     }
 }
 
-impl fmt::Debug for HttpRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<&str> = self.headers.keys().map(HeaderName::as_str).collect();
-        f.debug_struct("HttpRequest")
-            .field("method", &self.method)
-            .field("url", &self.shown_url())
-            .field("headers", &names)
-            .field("body_bytes", &self.body.as_ref().map(Bytes::len))
-            .finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(
+    HttpRequest,
+    request,
+    method = request.method,
+    url = request.shown_url(),
+    headers = request.headers.keys().map(HeaderName::as_str).collect::<Vec<_>>(),
+    body_bytes = request.body.as_ref().map(Bytes::len),
+    ..
+);
 
 /// A URL up to its query, without user and password; `None` if it has no host.
 pub(super) fn shown(url: &Url) -> Option<String> {
@@ -115,12 +113,11 @@ pub struct HttpResponse {
     pub final_url: Url,
 }
 
-impl fmt::Debug for HttpResponse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpResponse")
-            .field("status", &self.status)
-            .field("host", &self.final_url.host_str())
-            .field("body_bytes", &self.body.len())
-            .finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(
+    HttpResponse,
+    response,
+    status = response.status,
+    host = response.final_url.host_str(),
+    body_bytes = response.body.len(),
+    ..
+);

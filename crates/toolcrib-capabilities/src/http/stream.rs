@@ -2,7 +2,6 @@
 
 use std::{
     error::Error,
-    fmt,
     future::poll_fn,
     pin::Pin,
     sync::Arc,
@@ -333,15 +332,14 @@ impl Stream for HttpStream {
     }
 }
 
-impl fmt::Debug for HttpStream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpStream")
-            .field("status", &self.status)
-            .field("host", &self.target.host)
-            .field("arrived", &self.arrived)
-            .finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(
+    HttpStream,
+    stream,
+    status = stream.status,
+    host = stream.target.host,
+    arrived = stream.arrived,
+    ..
+);
 
 /// The idle time since the reader first waited for the next chunk. Nothing is read from the network
 /// before that, so the time of a slow reader does not count against the server.

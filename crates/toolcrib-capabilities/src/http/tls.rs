@@ -1,6 +1,6 @@
 //! The trusted certificate authorities of TLS.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use tokio::sync::OnceCell;
 use tokio_rustls::{
@@ -53,11 +53,7 @@ impl Tls {
     }
 }
 
-impl fmt::Debug for Tls {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tls").field("added", &self.added.len()).finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(Tls, tls, added = tls.added.len(), ..);
 
 fn connector(added: Vec<CertificateDer<'static>>) -> Result<TlsConnector, HttpError> {
     let system = rustls_native_certs::load_native_certs();

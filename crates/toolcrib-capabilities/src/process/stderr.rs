@@ -1,4 +1,4 @@
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 
@@ -83,11 +83,7 @@ impl Drop for Stderr {
     }
 }
 
-impl fmt::Debug for Stderr {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stderr").finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(Stderr);
 
 async fn read(mut pipe: ChildStderr, output: Arc<Mutex<Output>>) {
     let mut piece = vec![0; PIECE];

@@ -2,12 +2,13 @@
 
 use std::{
     fs::{self, File, Permissions},
-    io::{self, Read as _, Write as _},
+    io::{self, Read as _},
     os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
 use rustix::fs::OFlags;
+use toolcrib_capabilities::__internal::draft;
 
 /// A larger file is not read.
 const MAX_FILE: u64 = 64 * 1024 * 1024;
@@ -77,10 +78,8 @@ pub(crate) fn put(
     };
     let folder = path.parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(folder).map_err(failed)?;
-    let mut draft = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
-    draft.write_all(text.as_bytes()).map_err(failed)?;
+    let draft = draft(path, 0o600, text).map_err(failed)?;
     draft.as_file().set_permissions(Permissions::from_mode(mode)).map_err(failed)?;
-    draft.as_file().sync_all().map_err(failed)?;
     unchanged()?;
     draft.persist(path).map_err(|error| failed(error.error))?;
     Ok(())

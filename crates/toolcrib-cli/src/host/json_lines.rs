@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use rustix::fs::OFlags;
 use serde::Serialize;
 use serde_json::json;
+use toolcrib_capabilities::__internal::no_follow;
 use toolcrib_core::Event;
 use toolcrib_gateway::{AccessEntry, LogHealth};
 use toolcrib_project::Project;
@@ -374,10 +375,7 @@ fn ends_in_a_cut_line(path: &Path) -> bool {
 /// Whether a file can grow: by the limit of this process, and by reserving the room, which writes
 /// nothing.
 fn has_room(path: &Path) -> io::Result<()> {
-    let file = OpenOptions::new()
-        .append(true)
-        .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
-        .open(path)?;
+    let file = no_follow().append(true).open(path)?;
     let found = file.metadata()?;
     if !found.is_file() {
         return Ok(());

@@ -155,8 +155,4 @@ pub struct StoredBytes {
     pub reader: Arc<dyn ArtifactReader>,
 }
 
-impl std::fmt::Debug for StoredBytes {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("StoredBytes").field(&self.entry).finish()
-    }
-}
+crate::internal::debug_fields!(StoredBytes, bytes, bytes.entry);

@@ -212,11 +212,7 @@ impl Events {
     }
 }
 
-impl std::fmt::Debug for Events {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Events").field("listeners", &lock(&self.0.listeners).len()).finish()
-    }
-}
+crate::internal::debug_fields!(Events, events, listeners = lock(&events.0.listeners).len());
 
 /// A listener's handle.
 #[derive(Debug, Clone)]

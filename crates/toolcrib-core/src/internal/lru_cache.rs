@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 
 /// A map with a cap; beyond it, the least recently used entry is evicted (LRU).
 ///
-/// Reading or writing an entry counts as a use. An eviction looks at each entry once. Values that
+/// Getting or inserting an entry counts as a use. An eviction looks at each entry once. Values that
 /// leave are returned, so that the caller can drop them after it has released its lock.
 #[derive(Debug)]
 pub struct LruCache<K, V> {
@@ -42,9 +42,38 @@ impl<K: Hash + Eq, V> LruCache<K, V> {
         if self.entries.len() <= self.cap {
             return None;
         }
-        let uses = self.entries.values().map(|(used, _)| used).enumerate();
-        let (oldest, _) = uses.min_by_key(|(_, used)| **used)?;
+        self.evict(|_| true)
+    }
+
+    /// Removes the least recently used of the values that satisfy a condition.
+    pub fn evict(&mut self, may_go: impl Fn(&V) -> bool) -> Option<V> {
+        let entries = self.entries.values().enumerate().filter(|(_, (_, value))| may_go(value));
+        let (oldest, _) = entries.min_by_key(|(_, (used, _))| *used)?;
         self.entries.swap_remove_index(oldest).map(|(_, (_, evicted))| evicted)
+    }
+
+    /// Removes all entries that satisfy a condition.
+    pub fn extract(&mut self, mut is_extracted: impl FnMut(&K, &V) -> bool) -> Vec<V> {
+        let extracted = self.entries.extract_if(.., |key, (_, value)| is_extracted(key, value));
+        extracted.map(|(_, (_, value))| value).collect()
+    }
+
+    /// The value of a key. Does not count as a use.
+    pub fn peek<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+    {
+        self.entries.get(key).map(|(_, value)| value)
+    }
+
+    /// The value that was used last.
+    pub fn latest(&self) -> Option<&V> {
+        self.entries.values().max_by_key(|(used, _)| *used).map(|(_, value)| value)
+    }
+
+    /// The keys, in no order. Does not count as a use.
+    pub fn keys(&self) -> impl Iterator<Item = &K> {
+        self.entries.keys()
     }
 
     /// Removes a key.

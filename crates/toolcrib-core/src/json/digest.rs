@@ -149,11 +149,7 @@ impl DigestHasher {
     }
 }
 
-impl fmt::Debug for DigestHasher {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("DigestHasher(…)")
-    }
-}
+crate::internal::debug_fields!(DigestHasher);
 
 impl io::Write for DigestHasher {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

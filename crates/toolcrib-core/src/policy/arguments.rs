@@ -2,7 +2,6 @@
 
 use std::{
     cmp::Ordering,
-    fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
@@ -63,11 +62,7 @@ type PredicateFn = dyn Fn(&Value) -> Result<bool, String> + Send + Sync;
 #[derive(Clone)]
 struct Predicate(Arc<PredicateFn>);
 
-impl fmt::Debug for Predicate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Predicate(..)")
-    }
-}
+crate::internal::debug_fields!(Predicate);
 
 /// An invalid condition on arguments.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

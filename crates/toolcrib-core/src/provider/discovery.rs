@@ -1,4 +1,4 @@
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
@@ -175,11 +175,7 @@ impl Discovery {
     }
 }
 
-impl fmt::Debug for Discovery {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Discovery").field("id", &self.id).finish_non_exhaustive()
-    }
-}
+crate::internal::debug_fields!(Discovery { id, .. });
 
 struct DiscoveryProvider(Discovery);
 

@@ -304,11 +304,7 @@ impl AnswerFn {
     }
 }
 
-impl fmt::Debug for AnswerFn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("AnswerFn(..)")
-    }
-}
+crate::internal::debug_fields!(AnswerFn);
 
 /// An error of a condition in code.
 pub(crate) type CheckError = Box<dyn Error + Send + Sync>;

@@ -2,7 +2,6 @@
 
 use std::{
     error::Error,
-    fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     str::FromStr,
     sync::Arc,
@@ -52,11 +51,7 @@ type CheckFn = dyn Fn(&ReliabilityState<'_>) -> Result<bool, CheckError> + Send 
 #[derive(Clone)]
 struct Check(Arc<CheckFn>);
 
-impl fmt::Debug for Check {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Check(..)")
-    }
-}
+crate::internal::debug_fields!(Check);
 
 impl FailureConditions {
     /// Adds a condition in code; see [`ReliabilityRule::when`](super::ReliabilityRule::when).

@@ -1,6 +1,6 @@
 //! Tasks that the body of a tool gives to child agents.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 
@@ -64,8 +64,4 @@ pub trait Delegate: Send + Sync + 'static {
 #[derive(Clone)]
 pub struct DelegateHandle(pub Arc<dyn Delegate>);
 
-impl fmt::Debug for DelegateHandle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("DelegateHandle")
-    }
-}
+crate::internal::debug_fields!(DelegateHandle);

@@ -1,6 +1,6 @@
 //! Files that the user attached to a message.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use super::output::ToolError;
 use crate::{
@@ -91,16 +91,14 @@ impl Attachment {
     }
 }
 
-impl fmt::Debug for Attachment {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Omits the bytes.
-        f.debug_struct("Attachment")
-            .field("id", &self.id)
-            .field("name", &self.name)
-            .field("bytes", &self.data.len())
-            .finish()
-    }
-}
+// Omits the bytes.
+crate::internal::debug_fields!(
+    Attachment,
+    attachment,
+    id = attachment.id,
+    name = attachment.name,
+    bytes = attachment.data.len()
+);
 
 /// The attachments of a turn. A call of a tool that
 /// [declares](crate::Capabilities::attachments) it opens them by id, through

@@ -54,8 +54,4 @@ impl Availability {
     }
 }
 
-impl fmt::Debug for Availability {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Availability(..)")
-    }
-}
+crate::internal::debug_fields!(Availability);

@@ -1,6 +1,6 @@
 //! The client of a run: the requests that remote servers may send it during a call.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
@@ -134,8 +134,4 @@ impl ClientRefusal {
 #[derive(Clone)]
 pub struct ClientHandle(pub Arc<dyn ClientPort>);
 
-impl fmt::Debug for ClientHandle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ClientHandle")
-    }
-}
+crate::internal::debug_fields!(ClientHandle);

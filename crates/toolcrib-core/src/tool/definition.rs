@@ -1,6 +1,6 @@
 //! The declaration of a tool.
 
-use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -86,21 +86,13 @@ pub(crate) struct ResourceKey(pub(crate) Arc<KeyOfArguments>);
 
 type KeyOfArguments = dyn Fn(&Value) -> Option<String> + Send + Sync;
 
-impl fmt::Debug for ResourceKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ResourceKey")
-    }
-}
+crate::internal::debug_fields!(ResourceKey);
 
 /// The digest of the program that a tool runs.
 #[derive(Clone)]
 pub(crate) struct ProgramDigest(pub(crate) Arc<dyn Fn() -> Digest + Send + Sync>);
 
-impl fmt::Debug for ProgramDigest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ProgramDigest")
-    }
-}
+crate::internal::debug_fields!(ProgramDigest);
 
 /// When a tool's result is stored as an artifact, by an engine with an artifact port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -535,16 +527,15 @@ impl ToolDefinition {
     }
 }
 
-impl fmt::Debug for ToolDefinition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ToolDefinition")
-            .field("name", &self.name)
-            .field("toolset", &self.settings.toolset)
-            .field("annotations", &self.settings.annotations)
-            .field("origin", &self.origin)
-            .finish_non_exhaustive()
-    }
-}
+crate::internal::debug_fields!(
+    ToolDefinition,
+    definition,
+    name = definition.name,
+    toolset = definition.settings.toolset,
+    annotations = definition.settings.annotations,
+    origin = definition.origin,
+    ..
+);
 
 /// An invalid declaration of a tool.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,6 +1,6 @@
 //! The store of small values, as a tool's body sees it.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use tokio::task::spawn_blocking;
 
@@ -150,8 +150,4 @@ fn told(error: KvError) -> ToolError {
     }
 }
 
-impl fmt::Debug for Kv {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Kv").field(&self.area).finish()
-    }
-}
+crate::internal::debug_fields!(Kv, kv, kv.area);

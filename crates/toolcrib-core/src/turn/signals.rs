@@ -134,11 +134,11 @@ impl AckSubscription {
     }
 }
 
-impl fmt::Debug for AckSubscription {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AckSubscription").field("waits", &lock(&self.0).is_some()).finish()
-    }
-}
+crate::internal::debug_fields!(
+    AckSubscription,
+    subscription,
+    waits = lock(&subscription.0).is_some()
+);
 
 /// No user code runs under these locks.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -119,11 +119,7 @@ pub trait DefinitionPins: Send + Sync + 'static {
     ) -> Result<Vec<Option<PinRefusal>>, Arc<str>>;
 }
 
-impl fmt::Debug for DefinitionCheck {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("DefinitionCheck")
-    }
-}
+crate::internal::debug_fields!(DefinitionCheck);
 
 /// The definition of a remote tool, not yet validated.
 pub trait RemoteDefinition: PartialEq {

@@ -628,8 +628,4 @@ impl EngineParts {
     }
 }
 
-impl std::fmt::Debug for EngineBuilder {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("EngineBuilder").field("tools", &self.tools.len()).finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(EngineBuilder, builder, tools = builder.tools.len(), ..);

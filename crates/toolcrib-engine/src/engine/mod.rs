@@ -273,13 +273,12 @@ impl Engine {
     }
 }
 
-impl std::fmt::Debug for Engine {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Engine")
-            .field("tools", &self.0.registry.len())
-            .field("sources", &self.0.sources.len())
-            .field("skills", &self.0.visibility.skills.iter().len())
-            .field("rules", &self.0.visibility.policy.rules.len())
-            .finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(
+    Engine,
+    engine,
+    tools = engine.0.registry.len(),
+    sources = engine.0.sources.len(),
+    skills = engine.0.visibility.skills.iter().len(),
+    rules = engine.0.visibility.policy.rules.len(),
+    ..
+);

@@ -1,6 +1,6 @@
 //! The sources of an engine's skills, and its parts with their latest skills.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 
@@ -115,8 +115,4 @@ impl SkillSources {
     }
 }
 
-impl fmt::Debug for SkillSources {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SkillSources").finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(SkillSources);

@@ -56,11 +56,7 @@ impl ParentTurn {
     }
 }
 
-impl fmt::Debug for ParentTurn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ParentTurn").field("turn_id", &self.turn_id).finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(ParentTurn { turn_id, .. });
 
 /// Runs the child agents of a turn.
 pub trait ChildAgents: Send + Sync + 'static {

@@ -519,12 +519,4 @@ impl Drop for Attempts {
     }
 }
 
-impl std::fmt::Debug for Attempts {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Attempts")
-            .field("stage", &self.stage)
-            .field("provider", &self.provider)
-            .field("attempts", &self.attempts)
-            .finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(Attempts { stage, provider, attempts, .. });

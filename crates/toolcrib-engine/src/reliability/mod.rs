@@ -197,10 +197,9 @@ impl ReliabilityContext {
     }
 }
 
-impl std::fmt::Debug for ReliabilityContext {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Recovery")
-            .field("rules", &self.0.reliability.rules.len())
-            .finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(
+    ReliabilityContext,
+    context,
+    rules = context.0.reliability.rules.len(),
+    ..
+);

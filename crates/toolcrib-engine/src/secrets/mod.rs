@@ -9,7 +9,6 @@ mod walk;
 
 use std::{
     borrow::{Borrow, Cow},
-    fmt,
     ops::Range,
     sync::Arc,
 };
@@ -390,12 +389,8 @@ fn begun(text: &str, pattern: &str) -> usize {
         .unwrap_or(0)
 }
 
-impl fmt::Debug for Redactor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Never the secrets themselves.
-        f.debug_struct("Redactor").field("secrets", &self.extent()).finish()
-    }
-}
+// Never the secrets themselves.
+toolcrib_core::__internal::debug_fields!(Redactor, redactor, secrets = redactor.extent());
 
 #[cfg(test)]
 mod tests {

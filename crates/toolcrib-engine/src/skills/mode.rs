@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use toolcrib_core::{SkillId, ToolDefinition};
+use toolcrib_core::{__internal::quoted, SkillId, ToolDefinition};
 
 use super::{Skill, Skills};
 
@@ -153,14 +153,14 @@ impl<'a> Objection<'a> {
 
 impl fmt::Display for Objection<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let active = quoted(self.active.iter().map(|skill| &**skill));
         let earlier = self.activating().find(|skill| self.active.contains(skill));
         match (earlier, self.activating().next(), self.unheard()) {
             // Only a skill whose mode is `LatestOnly` can be active and object.
             (Some(skill), ..) => write!(
                 f,
                 "skill `{skill}` lists it and offers its tools only while it is the one activated \
-                 last (active: {})",
-                quoted(self.active)
+                 last (active: {active})"
             ),
             (None, Some(skill), _) if self.active.is_empty() => {
                 write!(f, "skill `{skill}` lists it and hides its tools until it is active")
@@ -168,15 +168,9 @@ impl fmt::Display for Objection<'_> {
             (None, Some(skill), Some(unheard)) => write!(
                 f,
                 "skill `{skill}` lists it and is not active; skill `{unheard}` of a plugin does not \
-                 decide on it (active: {})",
-                quoted(self.active)
+                 decide on it (active: {active})"
             ),
-            _ => write!(f, "no active skill lists it (active: {})", quoted(self.active)),
+            _ => write!(f, "no active skill lists it (active: {active})"),
         }
     }
-}
-
-fn quoted(skills: &[SkillId]) -> String {
-    let names: Vec<_> = skills.iter().map(|skill| format!("`{skill}`")).collect();
-    names.join(", ")
 }

@@ -1,10 +1,10 @@
 //! The errors of a turn.
 
-use std::{error::Error, fmt::Display, sync::Arc};
+use std::{error::Error, sync::Arc};
 
 use toolcrib_core::{
-    __internal::shortened, AlreadyRegisteredError, DiscoveryError, InvalidClaimError,
-    InvalidToolError, SkillId,
+    __internal::{quoted, shortened},
+    AlreadyRegisteredError, DiscoveryError, InvalidClaimError, InvalidToolError, SkillId,
 };
 
 use super::MiddlewareError;
@@ -47,7 +47,7 @@ pub enum TurnError {
         reason: Arc<str>,
     },
     /// There is no such personality.
-    #[error("unknown personality `{personality}`; there are: {}", quoted(known))]
+    #[error("unknown personality `{personality}`; there are: {}", quoted(known.iter().map(|id| &**id)))]
     UnknownPersonality {
         /// The requested id.
         personality: Arc<str>,
@@ -130,10 +130,5 @@ fn these(skills: &[SkillId]) -> String {
     if skills.is_empty() {
         return "this engine has no skills".to_owned();
     }
-    format!("there are: {}", quoted(skills))
-}
-
-fn quoted<N: Display>(names: &[N]) -> String {
-    let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
-    names.join(", ")
+    format!("there are: {}", quoted(skills.iter().map(|skill| &**skill)))
 }

@@ -360,12 +360,11 @@ impl Iteration {
     }
 }
 
-impl std::fmt::Debug for Iteration {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Iteration")
-            .field("number", &self.number())
-            .field("offered", &self.menu().names().collect::<Vec<_>>())
-            .field("withheld", self.withheld())
-            .finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(
+    Iteration,
+    iteration,
+    number = iteration.number(),
+    offered = iteration.menu().names().collect::<Vec<_>>(),
+    withheld = iteration.withheld(),
+    ..
+);

@@ -523,12 +523,11 @@ impl Drop for Turn {
     }
 }
 
-impl std::fmt::Debug for Turn {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Turn")
-            .field("turn_id", self.turn_id())
-            .field("iteration", &self.iteration)
-            .field("active_skills", &self.state.active_skills.now())
-            .finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(
+    Turn,
+    turn,
+    turn_id = turn.turn_id(),
+    iteration = turn.iteration,
+    active_skills = turn.state.active_skills.now(),
+    ..
+);

@@ -1,11 +1,8 @@
 //! Whether the lines of a gateway's logs are written.
 
-use std::{
-    fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
 /// The state of a log that the writer of its lines maintains, for `/metrics` and, if it is
@@ -53,15 +50,13 @@ impl LogHealth {
     }
 }
 
-impl fmt::Debug for LogHealth {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LogHealth")
-            .field("name", &self.0.name)
-            .field("lost", &self.lost_lines())
-            .field("is_failing", &self.is_failing())
-            .finish()
-    }
-}
+toolcrib_core::__internal::debug_fields!(
+    LogHealth,
+    health,
+    name = health.0.name,
+    lost = health.lost_lines(),
+    is_failing = health.is_failing()
+);
 
 /// A log without which nothing is called.
 #[derive(Clone)]

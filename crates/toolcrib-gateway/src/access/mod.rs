@@ -9,7 +9,7 @@ pub(crate) mod oauth;
 pub(crate) mod readiness;
 pub(crate) mod tls;
 
-use std::{fmt, net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc};
 
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
@@ -250,17 +250,14 @@ pub(crate) fn digest(token: &[u8]) -> [u8; 32] {
     Sha256::digest(token).into()
 }
 
-impl fmt::Debug for HttpAccess {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let accesses: Vec<_> = self.tokens.iter().map(|token| &token.access).collect();
-        f.debug_struct("HttpAccess")
-            .field("tokens", &accesses)
-            .field("oauth", &self.oauth)
-            .field("hosts", &self.hosts)
-            .field("origins", &self.origins)
-            .finish()
-    }
-}
+toolcrib_core::__internal::debug_fields!(
+    HttpAccess,
+    access,
+    tokens = access.tokens.iter().map(|token| &token.access).collect::<Vec<_>>(),
+    oauth = access.oauth,
+    hosts = access.hosts,
+    origins = access.origins
+);
 
 /// The sender of a request. Attached to it.
 #[derive(Debug, Clone)]

@@ -41,8 +41,4 @@ impl Tls {
     }
 }
 
-impl std::fmt::Debug for Tls {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Tls(…)")
-    }
-}
+toolcrib_core::__internal::debug_fields!(Tls);

@@ -13,7 +13,7 @@ mod similar;
 mod sizes;
 mod sources;
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use crate::{
     catalog::LintCatalog,
@@ -73,11 +73,7 @@ impl Rule {
     }
 }
 
-impl fmt::Debug for Rule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Rule").field(&self.id).finish()
-    }
-}
+toolcrib_core::__internal::debug_fields!(Rule, rule, rule.id);
 
 /// The errors about texts that attack a model.
 pub(crate) const ATTACKS: [&str; 5] = [

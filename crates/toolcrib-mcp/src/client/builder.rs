@@ -1,6 +1,6 @@
 #[cfg(feature = "mock")]
 use std::io;
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 #[cfg(feature = "mock")]
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -285,11 +285,4 @@ impl McpClientBuilder {
     }
 }
 
-impl fmt::Debug for McpClientBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("McpClientBuilder")
-            .field("name", &self.name)
-            .field("settings", &self.settings)
-            .finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(McpClientBuilder { name, settings, .. });

@@ -21,7 +21,7 @@ mod state;
 mod status;
 mod supervisor;
 
-use std::{fmt, future::pending, sync::Arc, time::Duration};
+use std::{future::pending, sync::Arc, time::Duration};
 
 use tokio::{
     sync::watch,
@@ -198,11 +198,7 @@ impl McpClient {
     }
 }
 
-impl fmt::Debug for McpClient {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("McpClient").field(&self.status()).finish()
-    }
-}
+toolcrib_core::__internal::debug_fields!(McpClient, client, client.status());
 
 impl ToolProvider for McpClient {
     fn id(&self) -> &str {

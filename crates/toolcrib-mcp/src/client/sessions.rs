@@ -1,14 +1,17 @@
 //! The sessions of one server: one per identity, so that principals do not share state.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashSet,
     ops::Deref,
-    sync::{Arc, Weak, atomic::Ordering},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
-use toolcrib_core::{Catalog, ClientAbilities, Identity};
+use toolcrib_core::{__internal::LruCache, Catalog, ClientAbilities, Identity};
 
 use super::{
     McpError, listed::ServerListing, scope::IdentityScope, settings::SessionScope, shared::Shared,
@@ -25,20 +28,12 @@ pub(super) struct Sessions {
     shared: Arc<Shared>,
     /// Ends all of them.
     shutdown: CancellationToken,
-    open: Mutex<SessionMap>,
+    open: Mutex<OpenSessions>,
+    /// Counts uses.
+    uses: AtomicU64,
 }
 
-#[derive(Default)]
-struct SessionMap {
-    by_whose: HashMap<IdentityScope, Slot>,
-    /// Counts uses, to find the least recently used one.
-    uses: u64,
-}
-
-struct Slot {
-    supervisor: Arc<Supervisor>,
-    used: u64,
-}
+type OpenSessions = LruCache<IdentityScope, Arc<Supervisor>>;
 
 /// A session in use, which is not evicted meanwhile.
 pub(super) struct SessionLease(Arc<Supervisor>);
@@ -59,11 +54,13 @@ impl Drop for SessionLease {
 
 impl Sessions {
     pub(super) fn new(shared: Shared) -> Arc<Self> {
+        let open = Mutex::new(LruCache::new(shared.settings.max_sessions));
         Arc::new_cyclic(|me| Self {
             me: Weak::clone(me),
             shared: Arc::new(shared),
             shutdown: CancellationToken::new(),
-            open: Mutex::default(),
+            open,
+            uses: AtomicU64::new(0),
         })
     }
 
@@ -109,42 +106,36 @@ impl Sessions {
     pub(super) fn of(&self, whose: &IdentityScope) -> Result<SessionLease, McpError> {
         let access = self.access(whose)?;
         let most = self.shared.settings.max_sessions;
-        let mut open = self.open();
-        open.uses += 1;
-        let now = open.uses;
-        let is_new = !open.by_whose.contains_key(whose);
-        let unneeded = match is_new || now.is_multiple_of(CHECKED_AFTER) {
-            true => open.take_unneeded(),
+        let uses = self.uses.fetch_add(1, Ordering::Relaxed);
+        let mut open = self.open.lock();
+        let known = open.get(whose).cloned();
+        let mut ended = match known.is_none() || uses.is_multiple_of(CHECKED_AFTER) {
+            true => take_unneeded(&mut open),
             false => Vec::new(),
         };
-        let mut evicted = None;
-        if is_new {
-            if self.shutdown.is_cancelled() {
-                return Err(McpError::Closed { server: Arc::clone(&self.shared.server) });
+        let supervisor = match known {
+            Some(known) => known,
+            None => {
+                let server = Arc::clone(&self.shared.server);
+                if self.shutdown.is_cancelled() {
+                    return Err(McpError::Closed { server });
+                }
+                if open.len() >= most {
+                    let evicted = open.evict(is_idle);
+                    ended.push(evicted.ok_or(McpError::Busy { server, sessions: most })?);
+                }
+                let new = self.supervisor(whose, access);
+                open.insert(whose.clone(), Arc::clone(&new));
+                new
             }
-            if open.by_whose.len() >= most {
-                let idle = open.by_whose.iter().filter(|(_, slot)| slot.is_idle());
-                let oldest = idle.min_by_key(|(_, slot)| slot.used).map(|(whose, _)| whose.clone());
-                let Some(oldest) = oldest else {
-                    let server = Arc::clone(&self.shared.server);
-                    return Err(McpError::Busy { server, sessions: most });
-                };
-                evicted = open.by_whose.remove(&oldest);
-            }
-            let slot = Slot { supervisor: self.supervisor(whose, access), used: now };
-            open.by_whose.insert(whose.clone(), slot);
-        }
-        let slot = open.by_whose.get_mut(whose).map(|slot| {
-            slot.used = now;
-            // Under the lock, so that it is not evicted in between.
-            slot.supervisor.users.fetch_add(1, Ordering::Acquire);
-            SessionLease(Arc::clone(&slot.supervisor))
-        });
+        };
+        // Under the lock, so that it is not evicted in between.
+        supervisor.users.fetch_add(1, Ordering::Acquire);
         drop(open);
-        for evicted in evicted.into_iter().chain(unneeded) {
-            evicted.supervisor.end();
+        for ended in ended {
+            ended.end();
         }
-        slot.ok_or_else(|| McpError::Closed { server: Arc::clone(&self.shared.server) })
+        Ok(SessionLease(supervisor))
     }
 
     /// The access of an identity. It is evaluated at each use: no session of an identity without
@@ -165,10 +156,8 @@ impl Sessions {
 
     /// The session of an identity for its status; if there is none, the most recently used one.
     pub(super) fn shown(&self, whose: &IdentityScope) -> Arc<Supervisor> {
-        let open = self.open();
-        let last = || open.by_whose.values().max_by_key(|slot| slot.used);
-        let slot = open.by_whose.get(whose).or_else(last);
-        let supervisor = slot.map(|slot| Arc::clone(&slot.supervisor));
+        let open = self.open.lock();
+        let supervisor = open.peek(whose).or_else(|| open.latest()).cloned();
         drop(open);
         supervisor.unwrap_or_else(|| {
             // It is only looked at, and never connects.
@@ -183,7 +172,7 @@ impl Sessions {
 
     /// The session of an identity, if there is one.
     pub(super) fn find(&self, whose: &IdentityScope) -> Option<Arc<Supervisor>> {
-        self.open().by_whose.get(whose).map(|slot| Arc::clone(&slot.supervisor))
+        self.open.lock().peek(whose).cloned()
     }
 
     /// Ends the sessions that only this conversation uses, without waiting.
@@ -191,14 +180,14 @@ impl Sessions {
         if self.shared.settings.session != SessionScope::Client {
             return;
         }
-        let is_of_it = |whose: &IdentityScope, _: &mut Slot| {
+        let is_of_it = |whose: &IdentityScope, _: &Arc<Supervisor>| {
             whose.tenant == conversation.tenant
                 && whose.principal == conversation.principal
                 && whose.conversation.as_ref() == Some(&conversation.conversation)
         };
-        let ended: Vec<_> = self.open().by_whose.extract_if(is_of_it).collect();
-        for (_, slot) in ended {
-            slot.supervisor.end();
+        let ended = self.open.lock().extract(is_of_it);
+        for supervisor in ended {
+            supervisor.end();
         }
     }
 
@@ -208,7 +197,7 @@ impl Sessions {
     }
 
     fn all(&self) -> Vec<Arc<Supervisor>> {
-        self.open().by_whose.values().map(|slot| Arc::clone(&slot.supervisor)).collect()
+        self.open.lock().values().cloned().collect()
     }
 
     /// Ends all sessions, without waiting.
@@ -225,34 +214,24 @@ impl Sessions {
         self.shared.tasks.close();
         self.shared.tasks.wait().await;
     }
-
-    fn open(&self) -> MutexGuard<'_, SessionMap> {
-        // No code under this lock panics half-way.
-        self.open.lock()
-    }
 }
 
-impl SessionMap {
-    /// Takes the sessions that were only listed, for a client without abilities, if a client of the
-    /// same identity has another: a program runs once, not once more for its first list.
-    fn take_unneeded(&mut self) -> Vec<Slot> {
-        let others = self.by_whose.keys().filter(|whose| whose.can_something());
-        let others: HashSet<_> = others.map(IdentityScope::without_abilities).collect();
-        if others.is_empty() {
-            return Vec::new();
-        }
-        let is_unneeded = |whose: &IdentityScope, slot: &mut Slot| {
-            !whose.can_something()
-                && others.contains(whose)
-                && slot.is_idle()
-                && !slot.supervisor.had_call.load(Ordering::Acquire)
-        };
-        self.by_whose.extract_if(is_unneeded).map(|(_, slot)| slot).collect()
+/// Takes the sessions that were only listed, for a client without abilities, if a client of the
+/// same identity has another: a program runs once, not once more for its first list.
+fn take_unneeded(open: &mut OpenSessions) -> Vec<Arc<Supervisor>> {
+    let others = open.keys().filter(|whose| whose.can_something());
+    let others: HashSet<_> = others.map(IdentityScope::without_abilities).collect();
+    if others.is_empty() {
+        return Vec::new();
     }
+    open.extract(|whose, supervisor| {
+        !whose.can_something()
+            && others.contains(whose)
+            && is_idle(supervisor)
+            && !supervisor.had_call.load(Ordering::Acquire)
+    })
 }
 
-impl Slot {
-    fn is_idle(&self) -> bool {
-        self.supervisor.users.load(Ordering::Acquire) == 0
-    }
+fn is_idle(supervisor: &Arc<Supervisor>) -> bool {
+    supervisor.users.load(Ordering::Acquire) == 0
 }

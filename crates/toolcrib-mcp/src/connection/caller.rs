@@ -1,7 +1,6 @@
 //! The client that a request to a server is made for: the server may ask it while the request runs.
 
 use std::{
-    fmt,
     future::ready,
     sync::{
         Arc,
@@ -122,11 +121,7 @@ impl Caller {
     }
 }
 
-impl fmt::Debug for Caller {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Caller").field("server", &self.server).finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(Caller { server, .. });
 
 /// The trace of a `traceparent`.
 fn trace(traceparent: Option<&str>) -> Option<&str> {

@@ -1,6 +1,6 @@
 //! The traffic of a connection, for a check of the server.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 /// A part of the traffic with a server, as bytes, before anything of it is judged or limited.
 #[derive(Debug, Clone, Copy)]
@@ -32,8 +32,4 @@ impl WireObserver {
     }
 }
 
-impl fmt::Debug for WireObserver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("WireObserver")
-    }
-}
+toolcrib_core::__internal::debug_fields!(WireObserver);

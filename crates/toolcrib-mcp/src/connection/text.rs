@@ -1,6 +1,6 @@
 //! Texts of servers for operators: redacted first, then cut, because half of a secret cannot be detected.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use toolcrib_core::{
     __internal::{beginning, is_invisible},
@@ -36,11 +36,7 @@ impl Redaction {
     }
 }
 
-impl fmt::Debug for Redaction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Redaction").field(&self.0.is_some()).finish()
-    }
-}
+toolcrib_core::__internal::debug_fields!(Redaction, redaction, redaction.0.is_some());
 
 /// A text with at most [`MAX_CHARS`] characters.
 pub(crate) fn bounded(text: &str, redactor: &Redaction) -> String {

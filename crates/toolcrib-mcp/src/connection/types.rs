@@ -1,6 +1,6 @@
 //! The requests of a connection, the server's answers and announcements, and the errors of both.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use rmcp::model::ServerCapabilities;
 use serde_json::{Map, Value};
@@ -129,11 +129,7 @@ pub(crate) struct CallRequest {
     pub(crate) cancellation: CancellationToken,
 }
 
-impl fmt::Debug for CallRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CallRequest").field("tool", &self.tool).finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(CallRequest { tool, .. });
 
 /// A server's response to a call.
 #[derive(Debug)]

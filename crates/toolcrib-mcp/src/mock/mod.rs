@@ -4,7 +4,6 @@ mod script;
 mod server;
 
 use std::{
-    fmt,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
@@ -109,11 +108,7 @@ impl MockMcpBuilder {
     }
 }
 
-impl fmt::Debug for MockMcpBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MockMcpBuilder").field("name", &self.name).finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(MockMcpBuilder { name, .. });
 
 /// A test's handle for the server of a [`mock_mcp_client`]. Clones share it.
 #[derive(Clone)]
@@ -185,13 +180,11 @@ impl MockServer {
     }
 }
 
-impl fmt::Debug for MockServer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MockServer")
-            .field("connections", &self.connections())
-            .field("lists", &self.lists())
-            .field("calls", &self.calls())
-            .field("cancelled", &self.cancelled())
-            .finish()
-    }
-}
+toolcrib_core::__internal::debug_fields!(
+    MockServer,
+    server,
+    connections = server.connections(),
+    lists = server.lists(),
+    calls = server.calls(),
+    cancelled = server.cancelled()
+);

@@ -1,6 +1,5 @@
 use std::{
     collections::HashMap,
-    fmt,
     sync::{Arc, Weak},
     time::Duration,
 };
@@ -280,10 +279,9 @@ fn granted(tokens: Tokens, demanded: Vec<String>) -> Login {
     }
 }
 
-impl fmt::Debug for Authorization {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Authorization")
-            .field("server", &self.authority.server)
-            .finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(
+    Authorization,
+    authorization,
+    server = authorization.authority.server,
+    ..
+);

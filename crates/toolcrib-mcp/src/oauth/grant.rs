@@ -1,7 +1,5 @@
 //! Requests to a token endpoint.
 
-use std::fmt;
-
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::Deserialize;
 use toolcrib_capabilities::http::{HeaderValue, HttpResponse};
@@ -191,9 +189,5 @@ pub(super) fn refusal(response: &HttpResponse) -> OAuthError {
     }
 }
 
-/// Without secrets.
-impl fmt::Debug for ClientIdentity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClientIdentity").field("id", &self.id).finish_non_exhaustive()
-    }
-}
+// Without secrets.
+toolcrib_core::__internal::debug_fields!(ClientIdentity { id, .. });

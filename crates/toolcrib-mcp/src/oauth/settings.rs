@@ -1,4 +1,4 @@
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use toolcrib_core::Secret;
 
@@ -120,13 +120,5 @@ impl OAuth {
     }
 }
 
-/// Without secrets.
-impl fmt::Debug for OAuth {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OAuth")
-            .field("client_id", &self.client_id)
-            .field("issuer", &self.issuer)
-            .field("scopes", &self.scopes)
-            .finish_non_exhaustive()
-    }
-}
+// Without secrets.
+toolcrib_core::__internal::debug_fields!(OAuth { client_id, issuer, scopes, .. });

@@ -1,5 +1,3 @@
-use std::fmt;
-
 use super::{Http, InvalidServerError, Stdio, Transport, http::checked};
 
 /// The additions to a [`Transport`] for one caller: their credentials, and their path. They replace
@@ -31,13 +29,13 @@ impl CallerAccess {
     }
 }
 
-/// Without values, which may be secrets.
-impl fmt::Debug for CallerAccess {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<_> = self.pairs.iter().map(|(name, _)| name).collect();
-        f.debug_struct("CallerAccess").field("names", &names).finish_non_exhaustive()
-    }
-}
+// Without values, which may be secrets.
+toolcrib_core::__internal::debug_fields!(
+    CallerAccess,
+    access,
+    names = access.pairs.iter().map(|(name, _)| name).collect::<Vec<_>>(),
+    ..
+);
 
 impl Transport {
     /// The transport of one caller.

@@ -1,6 +1,6 @@
 //! `mcpServers` files, as editors, desktop apps and agents write them.
 
-use std::{collections::HashSet, fmt, path::Path, sync::Arc, time::Duration};
+use std::{collections::HashSet, path::Path, sync::Arc, time::Duration};
 
 use toolcrib_config::{Diagnostic, Diagnostics, Located, Problems, Spot};
 use toolcrib_core::{__internal::composed, Digest};
@@ -373,14 +373,5 @@ fn list_of<'a>(top: &Object<'a>) -> Option<Value<'a>> {
         .or_else(of_opencode)
 }
 
-/// Without the values of secrets.
-impl fmt::Debug for FileServer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FileServer")
-            .field("name", &self.name)
-            .field("at", &self.at)
-            .field("disabled", &self.disabled)
-            .field("transport", &self.transport)
-            .finish_non_exhaustive()
-    }
-}
+// Without the values of secrets.
+toolcrib_core::__internal::debug_fields!(FileServer { name, at, disabled, transport, .. });

@@ -1,4 +1,4 @@
-use std::{fmt, net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use toolcrib_capabilities::http::{HttpClientBuilder, Url, is_set_by_client, parse_url};
@@ -57,16 +57,14 @@ impl Http {
     }
 }
 
-/// Without the values of its headers, which may be secrets.
-impl fmt::Debug for Http {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
-        f.debug_struct("Http")
-            .field("url", &self.url)
-            .field("headers", &names)
-            .finish_non_exhaustive()
-    }
-}
+// Without the values of its headers, which may be secrets.
+toolcrib_core::__internal::debug_fields!(
+    Http,
+    http,
+    url = http.url,
+    headers = http.headers.iter().map(|(name, _)| name).collect::<Vec<_>>(),
+    ..
+);
 
 /// Headers of the protocol; another value of one would be ambiguous.
 const OF_THE_PROTOCOL: [&str; 7] = [

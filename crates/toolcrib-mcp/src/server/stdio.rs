@@ -1,4 +1,4 @@
-use std::{fmt, path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc};
 
 use toolcrib_capabilities::process::{ProcessLimits, Sandbox};
 
@@ -110,15 +110,13 @@ impl Stdio {
     }
 }
 
-/// Without the values of its environment, which may be secrets.
-impl fmt::Debug for Stdio {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<_> = self.env.iter().map(|(name, _)| name).collect();
-        f.debug_struct("Stdio")
-            .field("command", &self.command)
-            .field("args", &self.args)
-            .field("env", &names)
-            .field("working_dir", &self.working_dir)
-            .finish_non_exhaustive()
-    }
-}
+// Without the values of its environment, which may be secrets.
+toolcrib_core::__internal::debug_fields!(
+    Stdio,
+    stdio,
+    command = stdio.command,
+    args = stdio.args,
+    env = stdio.env.iter().map(|(name, _)| name).collect::<Vec<_>>(),
+    working_dir = stdio.working_dir,
+    ..
+);

@@ -170,12 +170,8 @@ pub fn secrets_in(value: &str) -> Vec<String> {
     parts.filter(|part| part.trim().chars().count() >= SHORTEST).map(str::to_owned).collect()
 }
 
-/// Without the texts: they may contain secrets.
-impl std::fmt::Debug for ExpandedText {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Expanded").finish_non_exhaustive()
-    }
-}
+// Without the texts: they may contain secrets.
+toolcrib_core::__internal::debug_fields!(ExpandedText);
 
 #[cfg(test)]
 mod tests {

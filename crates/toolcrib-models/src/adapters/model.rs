@@ -1,6 +1,6 @@
 //! A model of a vendor's API.
 
-use std::{fmt, ops::RangeInclusive, sync::OnceLock, time::Duration};
+use std::{ops::RangeInclusive, sync::OnceLock, time::Duration};
 
 use toolcrib_capabilities::http::HttpClient;
 use toolcrib_core::{Digest, Secret};
@@ -130,15 +130,14 @@ impl VendorModel {
     }
 }
 
-impl fmt::Debug for VendorModel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("VendorModel")
-            .field("name", &self.name)
-            .field("base_url", &self.base_url.as_str())
-            .field("has_key", &self.has_key())
-            .finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(
+    VendorModel,
+    model,
+    name = model.name,
+    base_url = model.base_url.as_str(),
+    has_key = model.has_key(),
+    ..
+);
 
 /// Builds a [`VendorModel`].
 #[derive(Clone)]
@@ -429,16 +428,15 @@ impl VendorModelBuilder {
     }
 }
 
-impl fmt::Debug for VendorModelBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("VendorModelBuilder")
-            .field("name", &self.name)
-            // An unchecked base URL may contain a password.
-            .field("has_base_url", &self.has_base_url())
-            .field("has_key", &self.has_key())
-            .finish_non_exhaustive()
-    }
-}
+// An unchecked base URL may contain a password.
+toolcrib_core::__internal::debug_fields!(
+    VendorModelBuilder,
+    builder,
+    name = builder.name,
+    has_base_url = builder.has_base_url(),
+    has_key = builder.has_key(),
+    ..
+);
 
 /// Whether a text is valid as a key in a header.
 pub(super) fn is_key(text: &str) -> bool {

@@ -16,7 +16,7 @@ mod rule;
 mod rule_input;
 mod template;
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use futures_util::{FutureExt as _, stream};
 use toolcrib_config::Diagnostics;
@@ -105,14 +105,13 @@ impl ScriptedModel {
     }
 }
 
-impl fmt::Debug for ScriptedModel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ScriptedModel")
-            .field("name", &self.name)
-            .field("rules", &self.rules.len())
-            .finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(
+    ScriptedModel,
+    model,
+    name = model.name,
+    rules = model.rules.len(),
+    ..
+);
 
 impl Model for ScriptedModel {
     fn name(&self) -> &str {

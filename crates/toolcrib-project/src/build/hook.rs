@@ -1,6 +1,6 @@
 //! Hooks as middleware.
 
-use std::{error::Error, fmt, sync::Arc};
+use std::{error::Error, sync::Arc};
 
 use serde_json::{Value, json};
 use toolcrib_core::{
@@ -69,11 +69,7 @@ impl Hook {
     }
 }
 
-impl fmt::Debug for Hook {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hook").field("name", &self.name).finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(Hook { name, .. });
 
 impl Middleware for Hook {
     fn name(&self) -> &str {

@@ -8,12 +8,9 @@ use toolcrib_tools::Source;
 
 use crate::{
     bind::{located::is_declared, names::Names, part::Part},
-    file::{DatabaseSource, McpSection, ProjectFile, Text, ToolDeclarations, is_secret_name},
+    file::{DatabaseSource, McpSection, ProjectFile, SECRET, Text, ToolDeclarations, is_secret_name},
     user::secrets::{self, ProjectSecrets},
 };
-
-/// The prefix of a reference.
-const SECRET: &str = "secret:";
 
 /// The declared secrets. References of tools must be declared; declared secrets should be
 /// referenced and available.

@@ -413,15 +413,14 @@ impl Project {
     }
 }
 
-impl std::fmt::Debug for Project {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Project")
-            .field("name", &self.name)
-            .field("root", &self.root)
-            .field("state", &self.state())
-            .finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(
+    Project,
+    project,
+    name = project.name,
+    root = project.root,
+    state = project.state(),
+    ..
+);
 
 /// The items of a list that belong to one part of the project.
 fn of<T: Clone>(all: &[T], is_of_part: impl Fn(&&T) -> bool) -> Vec<T> {

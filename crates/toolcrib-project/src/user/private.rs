@@ -1,14 +1,14 @@
 //! Files of the user alone, in the user's configuration folder.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
-    io::{self, Read as _, Write as _},
-    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
+    fs::{self, DirBuilder, File},
+    io::{self, Read as _},
+    os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
 };
 
-use rustix::fs::OFlags;
-use uuid::Uuid;
+use toolcrib_capabilities::__internal::no_follow;
+pub(crate) use toolcrib_capabilities::__internal::{is_of_user, is_private_folder, replace};
 
 /// The user's configuration of Toolcrib: `toolcrib` in `$XDG_CONFIG_HOME` or `~/.config`. `None`
 /// if the user has no home.
@@ -41,23 +41,12 @@ pub(crate) fn make(folder: &Path) -> io::Result<()> {
 
 /// Whether a folder and the one above it belong to the user, and no other user can change them.
 pub(crate) fn is_safe(folder: &Path) -> bool {
-    [folder.parent(), Some(folder)].into_iter().flatten().all(is_private)
-}
-
-/// Whether a folder belongs to the user, and no other user can change it.
-pub(crate) fn is_private(folder: &Path) -> bool {
-    fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir() && is_mine(&found))
-}
-
-/// Whether a file belongs to the user, and no other user can change it.
-pub(crate) fn is_mine(found: &fs::Metadata) -> bool {
-    found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o022 == 0
+    [folder.parent(), Some(folder)].into_iter().flatten().all(is_private_folder)
 }
 
 /// Opens a file to read it; not through a symlink, and without waiting for the writer of a pipe.
 pub(crate) fn open(path: &Path) -> io::Result<(File, fs::Metadata)> {
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let file = no_follow().read(true).open(path)?;
     let found = file.metadata()?;
     Ok((file, found))
 }
@@ -67,20 +56,4 @@ pub(crate) fn text(file: File, most_bytes: u64) -> io::Result<String> {
     let mut text = String::new();
     file.take(most_bytes).read_to_string(&mut text)?;
     Ok(text)
-}
-
-/// Replaces a file as a whole by one with these permissions. Its folder exists.
-pub(crate) fn replace(path: &Path, mode: u32, text: &str) -> io::Result<()> {
-    let draft = path.with_file_name(format!(".draft-{}", Uuid::new_v4().simple()));
-    let mut options = OpenOptions::new();
-    let written = options
-        .write(true)
-        .create_new(true)
-        .mode(mode)
-        .open(&draft)
-        .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
-        .and_then(|()| fs::rename(&draft, path));
-    written.inspect_err(|_| {
-        let _ = fs::remove_file(&draft);
-    })
 }

@@ -1,7 +1,7 @@
 //! Files with the stderr of servers that are programs, while they run and after.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
+    fs::{self, DirBuilder, File},
     io::{self, Write as _},
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
@@ -9,7 +9,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use rustix::fs::OFlags;
+use toolcrib_capabilities::__internal::no_follow;
 use toolcrib_core::Digest;
 use toolcrib_engine::Redactor;
 
@@ -77,10 +77,7 @@ impl ServerLog {
         self.state.make()?;
         let folder = self.state.folder(FOLDER)?;
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-        let mut options = OpenOptions::new();
-        options.append(true).create(true).mode(0o600).custom_flags(flags);
-        let file = options.open(&self.path)?;
+        let file = no_follow().append(true).create(true).mode(0o600).open(&self.path)?;
         let bytes = file.metadata()?.len();
         Ok((file, bytes))
     }

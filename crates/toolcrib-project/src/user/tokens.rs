@@ -2,13 +2,13 @@
 //! and identity.
 
 use std::{
-    fs::{self, OpenOptions},
-    io,
+    fs, io,
     os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::PathBuf,
 };
 
-use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::fs::{FlockOperation, flock};
+use toolcrib_capabilities::__internal::no_follow;
 use toolcrib_mcp::oauth::{TokenLock, TokenStore};
 
 use super::private;
@@ -54,7 +54,7 @@ impl TokenStore for UserTokens {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened.map_err(&fail)?,
         };
-        let is_secret = found.is_file() && private::is_mine(&found) && found.mode() & 0o077 == 0;
+        let is_secret = found.is_file() && private::is_of_user(&found) && found.mode() & 0o077 == 0;
         if !is_secret || !path.parent().is_some_and(private::is_safe) {
             let open = "other users can read or change it; remove it, and log in again";
             return Err(fail(io::Error::other(open)));
@@ -76,10 +76,13 @@ impl TokenStore for UserTokens {
 
     fn try_lock(&self, key: &str) -> io::Result<Option<TokenLock>> {
         let path = self.made(&format!("{key}.lock"))?;
-        let flags = OFlags::NOFOLLOW.bits().cast_signed();
-        let mut options = OpenOptions::new();
-        options.create(true).truncate(false).write(true).mode(0o600).custom_flags(flags);
-        let file = options.open(&path).map_err(about(path.clone()))?;
+        let file = no_follow()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(about(path.clone()))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Some(Box::new(file))),
             Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => Ok(None),

@@ -3,7 +3,7 @@
 
 use std::{fs, io, path::PathBuf};
 
-use super::private::{config_of_user, is_mine, make, open, replace, text};
+use super::private::{config_of_user, is_of_user, make, open, replace, text};
 use crate::file::is_vault_entry;
 
 /// The maximum size of a secret, in bytes.
@@ -62,7 +62,7 @@ impl Vault {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened.map_err(failed)?,
         };
-        if !is_mine(&found) || is_readable_by_others(&found) {
+        if !is_of_user(&found) || is_readable_by_others(&found) {
             return Err(VaultError::NotPrivate(path));
         }
         let value = text(file, MOST_BYTES + 1).map_err(failed)?;

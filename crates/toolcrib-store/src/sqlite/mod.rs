@@ -16,7 +16,6 @@ mod usage;
 mod write;
 
 use std::{
-    fmt,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -148,11 +147,7 @@ impl SqliteStore {
     }
 }
 
-impl fmt::Debug for SqliteStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("SqliteStore").field(&self.0.path).finish()
-    }
-}
+toolcrib_core::__internal::debug_fields!(SqliteStore, store, store.0.path);
 
 /// Why a transaction failed.
 enum Failure {

@@ -337,11 +337,7 @@ impl IntoFuture for ProviderCheck {
     }
 }
 
-impl std::fmt::Debug for ProviderCheck {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ProviderCheck").field("contexts", &self.contexts).finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(ProviderCheck { contexts, .. });
 
 fn same_as_alone(answer: Answer, list: &Shape, findings: &mut Findings) {
     let found = match answer {

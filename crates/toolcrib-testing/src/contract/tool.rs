@@ -1,6 +1,6 @@
 //! The contract of a tool.
 
-use std::{collections::BTreeSet, fmt, time::Duration};
+use std::{collections::BTreeSet, time::Duration};
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
@@ -290,15 +290,14 @@ impl IntoFuture for ToolCheck {
     }
 }
 
-impl fmt::Debug for ToolCheck {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ToolCheck")
-            .field("tool", self.tool())
-            .field("samples", &self.samples)
-            .field("rejects", &self.rejects)
-            .finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(
+    ToolCheck,
+    check,
+    tool = check.tool(),
+    samples = check.samples,
+    rejects = check.rejects,
+    ..
+);
 
 fn same_definition(tool: &Tool, again: &Tool) -> Result<(), String> {
     if tool.digest() == again.digest() {

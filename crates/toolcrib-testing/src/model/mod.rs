@@ -8,7 +8,6 @@ mod request;
 
 use std::{
     collections::VecDeque,
-    fmt,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -198,12 +197,11 @@ impl Model for TestModel {
     }
 }
 
-impl fmt::Debug for TestModel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TestModel")
-            .field("name", &self.name)
-            .field("steps_left", &self.steps_left())
-            .field("asked", &self.state.asked.lock().len())
-            .finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(
+    TestModel,
+    model,
+    name = model.name,
+    steps_left = model.steps_left(),
+    asked = model.state.asked.lock().len(),
+    ..
+);

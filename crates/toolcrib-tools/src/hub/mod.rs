@@ -39,7 +39,7 @@ mod pages;
 mod spec;
 mod table;
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 
@@ -132,8 +132,4 @@ impl Inner {
     }
 }
 
-impl fmt::Debug for HttpHub {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpHub").field("id", self.0.definitions.origin()).finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(HttpHub, hub, id = hub.0.definitions.origin(), ..);

@@ -2,7 +2,6 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    fmt,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -238,11 +237,7 @@ fn begun_character<'a>(
     if length < whole { length } else { 0 }
 }
 
-impl fmt::Debug for Jobs {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Jobs").field("most", &self.0.most).finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(Jobs, jobs, most = jobs.0.most, ..);
 
 impl Job {
     async fn run(

@@ -20,7 +20,7 @@ mod run;
 mod unknown;
 mod value;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
@@ -49,11 +49,7 @@ pub struct PostgresSpec {
     pub writable: bool,
 }
 
-impl fmt::Debug for PostgresSpec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PostgresSpec").field("name", &self.name).finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(PostgresSpec { name, .. });
 
 /// A PostgreSQL database, owned by the host. Cheap to clone; clones share its connections.
 #[derive(Clone)]
@@ -152,11 +148,7 @@ impl PostgresDatabase {
     }
 }
 
-impl fmt::Debug for PostgresDatabase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PostgresDatabase").field("name", &self.0.name).finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(PostgresDatabase, database, name = database.0.name, ..);
 
 /// The handle of a tool's body. Cheap to clone.
 #[derive(Clone)]
@@ -172,14 +164,12 @@ impl PostgresHandle {
     }
 }
 
-impl fmt::Debug for PostgresHandle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PostgresHandle")
-            .field("name", &self.shared.name)
-            .field("access", &self.access)
-            .finish()
-    }
-}
+toolcrib_core::__internal::debug_fields!(
+    PostgresHandle,
+    handle,
+    name = handle.shared.name,
+    access = handle.access
+);
 
 impl Shared {
     fn pool(&self, access: Access) -> &Mutex<Vec<Connection>> {

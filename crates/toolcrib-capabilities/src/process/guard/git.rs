@@ -3,14 +3,11 @@
 use std::{
     fs,
     io::Read as _,
-    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
 };
 
-use rustix::fs::OFlags;
-
 use super::search::Entry;
-use crate::steering::folded;
+use crate::{host_file::no_follow, steering::folded};
 
 /// The name of a repository in a working tree.
 pub(super) const FOLDER: &str = ".git";
@@ -71,11 +68,7 @@ pub(super) fn harmful(part: GitPart, path: &Path) -> Option<Vec<PathBuf>> {
         GitPart::Hooks => others(&|name| name.ends_with(".sample")),
         GitPart::Info => others(&|name| ["exclude", "refs", "sparse-checkout"].contains(&name)),
         GitPart::Config => {
-            let file = fs::OpenOptions::new()
-                .read(true)
-                .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
-                .open(path)
-                .ok()?;
+            let file = no_follow().read(true).open(path).ok()?;
             if !file.metadata().is_ok_and(|found| found.is_file() && found.len() <= MOST_BYTES) {
                 return None;
             }

@@ -1,12 +1,12 @@
 //! Loads the project again when its files change, and replaces the gateway's configuration.
 
 use std::{
-    convert::Infallible, fs, net::SocketAddr, os::unix::fs::MetadataExt as _, path::PathBuf,
-    sync::OnceLock, time::Duration,
+    convert::Infallible, fs, net::SocketAddr, path::PathBuf, sync::OnceLock, time::Duration,
 };
 
 use futures_util::future::join_all;
 use tokio::task::JoinSet;
+use toolcrib_capabilities::__internal::FileStamp;
 use toolcrib_core::CancellationToken;
 use toolcrib_gateway::{Gateway, ReplacedConfig};
 use toolcrib_mcp::McpClient;
@@ -45,7 +45,7 @@ pub(super) struct Reload<'a> {
 }
 
 /// The state of the files of a project.
-type Stamps = Vec<(PathBuf, Option<(u64, u64, i64, i64)>)>;
+type Stamps = Vec<(PathBuf, Option<FileStamp>)>;
 
 impl<'a> Reload<'a> {
     pub(super) fn new(
@@ -180,8 +180,7 @@ async fn of_same(known: Stamps, project: &Project) -> Stamps {
 
 async fn stamps(files: Vec<PathBuf>) -> Stamps {
     let stamp = |path: PathBuf| {
-        let found = fs::metadata(&path).ok();
-        let stamp = found.map(|it| (it.ino(), it.len(), it.mtime(), it.mtime_nsec()));
+        let stamp = fs::metadata(&path).ok().map(|found| FileStamp::of(&found));
         (path, stamp)
     };
     let all = tokio::task::spawn_blocking(move || files.into_iter().map(stamp).collect()).await;

@@ -2,7 +2,7 @@ mod flight;
 mod options;
 mod store;
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use parking_lot::Mutex;
@@ -245,12 +245,11 @@ impl ToolProvider for Cached {
     }
 }
 
-impl fmt::Debug for Cached {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cached")
-            .field("provider", &self.inner.path())
-            .field("options", &self.options)
-            .field("entries", &self.len())
-            .finish_non_exhaustive()
-    }
-}
+crate::internal::debug_fields!(
+    Cached,
+    cached,
+    provider = cached.inner.path(),
+    options = cached.options,
+    entries = cached.len(),
+    ..
+);

@@ -266,8 +266,4 @@ impl Questions {
     }
 }
 
-impl std::fmt::Debug for Questions {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Questions").field(&self.open()).finish()
-    }
-}
+toolcrib_core::__internal::debug_fields!(Questions, questions, questions.open());

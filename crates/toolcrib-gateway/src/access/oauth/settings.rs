@@ -1,6 +1,6 @@
 //! The settings of a resource server.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use toolcrib_capabilities::http::{HttpClientBuilder, Url};
 
@@ -167,11 +167,4 @@ impl ResourceServer {
     }
 }
 
-impl fmt::Debug for ResourceServer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ResourceServer")
-            .field("resource", &self.resource)
-            .field("issuer", &self.issuer)
-            .finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(ResourceServer { resource, issuer, .. });

@@ -1,6 +1,6 @@
 //! MCP servers of a project.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use toolcrib_capabilities::process::SandboxTier;
 use toolcrib_core::{DiscoveryError, DiscoveryErrorClass, ListContext, Listing, ToolProvider};
@@ -117,15 +117,7 @@ impl Remote for McpServer {
     }
 }
 
-impl fmt::Debug for McpServer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("McpServer")
-            .field("name", &self.name)
-            .field("origin", &self.origin)
-            .field("on_failure", &self.on_failure)
-            .finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(McpServer { name, origin, on_failure, .. });
 
 /// A source that is never queried: it fails like an unreachable one, so that its declared failure
 /// handling applies, under the names that its tools would have.

@@ -8,12 +8,9 @@ use toolcrib_mcp::server::expand;
 use crate::{
     bind::names::Names,
     build::secrets::report_undeclared,
-    file::{Text, is_secret_name},
+    file::{SECRET, Text, is_secret_name},
     user::secrets::ProjectSecrets,
 };
-
-/// The prefix of a reference to a secret.
-const SECRET: &str = "secret:";
 
 /// The sources of values, and the collected secrets.
 pub(crate) struct Values<'a> {

@@ -1,13 +1,12 @@
 //! The generated token of a gateway without declared ones.
 
 use std::{
-    fs::{self, OpenOptions},
-    io::{self, Read as _, Write as _},
-    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
+    io::{self, Read as _},
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
 };
 
-use rustix::fs::OFlags;
+use toolcrib_capabilities::__internal::{create_private, no_follow};
 use toolcrib_core::Secret;
 use uuid::Uuid;
 
@@ -69,8 +68,7 @@ pub(crate) fn token_file(state: &Path) -> Result<TokenFile, TokenError> {
     if !path.metadata().map_err(fail)?.is_file() {
         return Err(TokenError::NoToken { path });
     }
-    let link = OFlags::NOFOLLOW.bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(link).open(&path).map_err(fail)?;
+    let file = no_follow().read(true).open(&path).map_err(fail)?;
     let found = file.metadata().map_err(fail)?;
     if found.permissions().mode() & 0o077 != 0 {
         return Err(TokenError::Open { path });
@@ -88,13 +86,5 @@ pub(crate) fn token_file(state: &Path) -> Result<TokenFile, TokenError> {
 fn make(path: &Path) -> io::Result<()> {
     // 244 bits from the system's source of randomness.
     let token = format!("{}{}\n", Uuid::new_v4().simple(), Uuid::new_v4().simple());
-    let fresh = path.with_file_name(format!(".{FILE}-{}", Uuid::new_v4().simple()));
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
-    let written = file.write_all(token.as_bytes()).and_then(|()| fs::hard_link(&fresh, path));
-    let removed = fs::remove_file(&fresh);
-    match written {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => removed,
-        Err(error) => Err(error),
-        Ok(()) => removed,
-    }
+    create_private(path, token)
 }

@@ -1,6 +1,8 @@
 //! Detects that a skill has changed, without reading it.
 
-use std::{collections::BTreeMap, fs, path::Path, sync::Arc, time::SystemTime};
+use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
+
+use toolcrib_capabilities::__internal::FileStamp;
 
 use super::{REPLACED, SKILL_FILE, all_folders_in};
 use crate::read::{root::Root, text_file::FileError};
@@ -19,17 +21,6 @@ pub(crate) struct SkillStamp {
     pub(crate) has_files: bool,
     /// The hidden folder of a skill that is just being replaced.
     pub(crate) moved_to: Option<Arc<str>>,
-}
-
-/// A file with another inode or another time has changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct FileStamp {
-    len: u64,
-    modified: Option<SystemTime>,
-    /// The inode, and the time of any change: a file put in place by renaming is another file,
-    /// whatever its modification time.
-    #[cfg(unix)]
-    node: (u64, i64, i64),
 }
 
 impl Stamps {
@@ -81,18 +72,5 @@ impl SkillStamp {
         let file =
             fs::metadata(folder.join(SKILL_FILE)).ok().map(|metadata| FileStamp::of(&metadata));
         Self { name, file, has_files, moved_to: None }
-    }
-}
-
-impl FileStamp {
-    fn of(metadata: &fs::Metadata) -> Self {
-        #[cfg(unix)]
-        use std::os::unix::fs::MetadataExt as _;
-        Self {
-            len: metadata.len(),
-            modified: metadata.modified().ok(),
-            #[cfg(unix)]
-            node: (metadata.ino(), metadata.ctime(), metadata.ctime_nsec()),
-        }
     }
 }

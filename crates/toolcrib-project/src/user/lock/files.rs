@@ -2,16 +2,17 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io,
-    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
+    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use toolcrib_capabilities::__internal::{FileStamp, no_follow};
 use toolcrib_core::{Digest, PinKind};
 
 use super::pin::{Pin, PinName, Pins, RenewedPin};
@@ -67,9 +68,8 @@ pub(crate) struct LoadedPins {
     pub(crate) stamp: Stamp,
 }
 
-/// The state of both files: inode, size and time of change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
-pub(crate) struct Stamp([Option<(u64, u64, i64, i64)>; 2]);
+/// The state of both files.
+pub(crate) type Stamp = [Option<FileStamp>; 2];
 
 /// The files of the pins of a project.
 pub(crate) struct PinFiles {
@@ -134,11 +134,8 @@ impl PinFiles {
     }
 
     pub(crate) fn stamp(&self) -> Stamp {
-        let of = |path: Option<&Path>| {
-            let found = fs::symlink_metadata(path?).ok()?;
-            Some((found.ino(), found.len(), found.mtime(), found.mtime_nsec()))
-        };
-        Stamp([of(self.own().as_deref()), of(self.shared())])
+        let of = |path: Option<&Path>| Some(FileStamp::of(&fs::symlink_metadata(path?).ok()?));
+        [of(self.own().as_deref()), of(self.shared())]
     }
 
     /// Reads both files; a missing one is empty.
@@ -292,7 +289,7 @@ fn read(path: &Path, of_user: bool) -> Result<Option<String>, LockError> {
     if !found.is_file() {
         return Err(invalid("it is not a file"));
     }
-    if of_user && !(private::is_mine(&found) && path.parent().is_some_and(private::is_safe)) {
+    if of_user && !(private::is_of_user(&found) && path.parent().is_some_and(private::is_safe)) {
         return Err(invalid("another user could have written it"));
     }
     if found.len() > MOST_BYTES {
@@ -303,12 +300,11 @@ fn read(path: &Path, of_user: bool) -> Result<Option<String>, LockError> {
 
 /// Excludes other processes from the record, as long as it exists.
 fn guard(record: &Path) -> io::Result<File> {
-    let file = OpenOptions::new()
+    let file = no_follow()
         .create(true)
         .truncate(false)
         .write(true)
         .mode(0o600)
-        .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
         .open(record.with_extension("guard"))?;
     flock(&file, FlockOperation::LockExclusive)?;
     Ok(file)

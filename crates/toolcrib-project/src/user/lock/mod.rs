@@ -11,7 +11,6 @@ mod pin;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
-    fmt,
     path::Path,
     sync::{
         Arc,
@@ -420,8 +419,4 @@ fn described(place: &PinName) -> String {
     }
 }
 
-impl fmt::Debug for Lock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lock").field("mode", &self.0.mode).finish_non_exhaustive()
-    }
-}
+toolcrib_core::__internal::debug_fields!(Lock, lock, mode = lock.0.mode, ..);

@@ -142,7 +142,7 @@ impl TrustStore {
 
     /// All trusted paths, by path.
     pub fn list(&self) -> Vec<TrustRecord> {
-        let folder = self.folder.iter().filter(|folder| private::is_private(folder));
+        let folder = self.folder.iter().filter(|folder| private::is_private_folder(folder));
         let entries = folder.filter_map(|folder| folder.read_dir().ok());
         let records = entries
             .flatten()
@@ -178,7 +178,7 @@ impl TrustStore {
 /// A record that only the user can have written.
 fn believed(path: &Path) -> Option<TrustRecord> {
     let (file, found) = private::open(path).ok()?;
-    if !found.is_file() || !private::is_mine(&found) {
+    if !found.is_file() || !private::is_of_user(&found) {
         return None;
     }
     serde_json::from_str(&private::text(file, MOST_BYTES).ok()?).ok()
