@@ -13,7 +13,8 @@ use crate::{
 };
 
 /// One error in a declared tool or hub.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
 #[non_exhaustive]
 pub struct FieldError {
     /// The field as a JSON pointer into the TOML table, such as `/args/0`. Empty for the definition
@@ -29,14 +30,6 @@ pub struct FieldError {
     /// More on what to write instead.
     pub help: Option<String>,
 }
-
-impl fmt::Display for FieldError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl Error for FieldError {}
 
 /// All errors in one declared tool or hub. Empty only where the reader of its table recorded them
 /// all.

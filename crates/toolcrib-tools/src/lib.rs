@@ -171,3 +171,11 @@ pub const KINDS: &[KindReader] = &[
     #[cfg(feature = "web")]
     web::KIND,
 ];
+
+/// Helpers that the crates of this workspace share. Not part of the public API: they may change in
+/// any version.
+#[doc(hidden)]
+#[cfg(feature = "declared")]
+pub mod __internal {
+    pub use crate::template::{SECRET, is_secret_name};
+}

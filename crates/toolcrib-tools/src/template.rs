@@ -5,7 +5,7 @@
 //! once and never read again, so braces in it mean nothing.
 
 /// The prefix of a reference to a secret.
-pub(crate) const SECRET: &str = "secret:";
+pub const SECRET: &str = "secret:";
 
 /// A text with its places, read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -142,7 +142,8 @@ fn whole_secret(text: &str) -> Option<&str> {
     text.strip_prefix(SECRET).filter(|name| is_secret_name(name))
 }
 
-fn is_secret_name(name: &str) -> bool {
+/// Whether a text can be the name of a secret.
+pub fn is_secret_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b))
 }
 

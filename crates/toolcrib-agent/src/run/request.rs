@@ -193,11 +193,8 @@ const MOST_ANSWER_BYTES: u64 = 8 * 1024 * 1024;
 /// An answer as if the model's output limit had cut it off: the text is bounded, and calls whose
 /// arguments may be incomplete are not made.
 fn cut_answer(mut response: ModelResponse) -> ModelResponse {
-    let mut end = response.text.len().min(usize::try_from(MOST_ANSWER_BYTES).unwrap_or(usize::MAX));
-    while !response.text.is_char_boundary(end) {
-        end -= 1;
-    }
-    response.text.truncate(end);
+    let most = usize::try_from(MOST_ANSWER_BYTES).unwrap_or(usize::MAX);
+    response.text.truncate(response.text.floor_char_boundary(most));
     if calls_bytes(&response.calls) as u64 > MOST_ANSWER_BYTES {
         response.calls.clear();
     }

@@ -1,12 +1,11 @@
 //! Whether this machine can end a program's child processes with it, and limit their number.
 
-use std::fmt;
-
 use super::namespaces::{self, namespaces};
 
 /// A missing feature of this machine, and why. The text is for the operator, and says how to fix
 /// it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
 pub struct UnsupportedError {
     reason: String,
 }
@@ -14,12 +13,6 @@ pub struct UnsupportedError {
 impl UnsupportedError {
     pub(super) fn new(reason: impl Into<String>) -> Self {
         Self { reason: reason.into() }
-    }
-}
-
-impl fmt::Display for UnsupportedError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.reason)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The port to a language model.
 
-use std::{error::Error, fmt, pin::Pin, sync::Arc, time::Duration};
+use std::{error::Error, pin::Pin, sync::Arc, time::Duration};
 
 use futures_util::stream::Stream;
 use serde::Serialize;
@@ -123,7 +123,8 @@ pub trait Model: Send + Sync + 'static {
 }
 
 /// A model call that failed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
 #[non_exhaustive]
 pub struct ModelError {
     /// The stable class.
@@ -242,17 +243,5 @@ impl ModelError {
     pub fn caused_by(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());
         self
-    }
-}
-
-impl fmt::Display for ModelError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl Error for ModelError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.source.as_deref().map(|source| source as _)
     }
 }

@@ -8,7 +8,11 @@ use toolcrib_core::{
     Progress, ProgressCount, ToolBody, ToolContext, ToolError, ToolOutput,
 };
 
-use super::{McpError, sessions::Sessions, supervisor::Supervisor};
+use super::{
+    McpError,
+    sessions::{SessionLease, Sessions},
+    supervisor::Supervisor,
+};
 use crate::{
     connection::{
         Caller, MarkedArguments,
@@ -48,17 +52,8 @@ impl ToolBody for RemoteCall {
         cx: ToolContext,
     ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let Some(sessions) = self.sessions.upgrade() else {
-                let gone = format!("the client of MCP server `{}` is closed", self.server);
-                return Err(ToolError::new(ErrorCode::NotAvailable, gone));
-            };
-            // The caller's session: a cached list may come from another's.
-            let client = cx.handle::<ClientHandle>().ok();
-            let can = client.map(|client| client.0.abilities(&self.server)).unwrap_or_default();
-            let whose = sessions.whose(cx.identity(), can);
-            let session = sessions.of(&whose).map_err(not_available)?;
-            session.had_call.store(true, Ordering::Release);
-            self.run(&session, args, &cx, client).await
+            let (_sessions, session) = session_of(&self.sessions, &self.server, &cx)?;
+            self.run(&session, args, &cx, cx.handle::<ClientHandle>().ok()).await
         })
     }
 
@@ -347,6 +342,23 @@ fn protocol_error(code: i32, data: Option<&Value>) -> ToolOutput {
 /// Whether a server reports an unknown method or tool.
 fn is_unknown(code: i32, message: &str) -> bool {
     code == METHOD_NOT_FOUND || code == INVALID_PARAMS && names_no_tool(message)
+}
+
+/// The caller's session: a cached list may come from another's.
+pub(super) fn session_of(
+    sessions: &Weak<Sessions>,
+    server: &str,
+    cx: &ToolContext,
+) -> Result<(Arc<Sessions>, SessionLease), ToolError> {
+    let Some(sessions) = sessions.upgrade() else {
+        let gone = format!("the client of MCP server `{server}` is closed");
+        return Err(ToolError::new(ErrorCode::NotAvailable, gone));
+    };
+    let client = cx.handle::<ClientHandle>().ok();
+    let can = client.map(|client| client.0.abilities(server)).unwrap_or_default();
+    let session = sessions.of(&sessions.whose(cx.identity(), can)).map_err(not_available)?;
+    session.had_call.store(true, Ordering::Release);
+    Ok((sessions, session))
 }
 
 /// An error before anything was sent.

@@ -3,9 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use toolcrib_config::{Diagnostic, Located, Table, Value, suggest};
-
-/// The prefix of a reference to a secret.
-pub(crate) const SECRET: &str = "secret:";
+pub(crate) use toolcrib_tools::__internal::{SECRET, is_secret_name};
 
 /// A declared secret.
 #[derive(Debug)]
@@ -80,11 +78,6 @@ fn vault_entry(value: &Value<'_>) -> Option<Located<SecretSource>> {
         return None;
     }
     Some(Located { value: SecretSource::Vault(name.value), at: name.at })
-}
-
-/// The same rule as in templates, where `{secret:NAME}` refers to it.
-pub(crate) fn is_secret_name(name: &str) -> bool {
-    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b))
 }
 
 /// A reference to a secret. It may be the secret itself by mistake, so it is not repeated.

@@ -2,23 +2,21 @@
 
 use std::{
     fmt::Write as _,
-    sync::{Arc, Weak, atomic::Ordering},
+    sync::{Arc, Weak},
 };
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use rmcp::model::{SKILL_MD, SkillResource};
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use toolcrib_core::{
-    BoxFuture, ClientHandle, ErrorCode, ToolBody, ToolContext, ToolError, ToolOutput,
-};
+use toolcrib_core::{BoxFuture, ClientHandle, ToolBody, ToolContext, ToolError, ToolOutput};
 
 use super::{
     format::{MOST_FILE_BYTES, RemoteSkill},
     frontmatter,
 };
 use crate::client::{
-    call::not_available,
+    call::session_of,
     request::{McpRequest, plain},
     sessions::Sessions,
     supervisor::Supervisor,
@@ -53,15 +51,7 @@ impl ToolBody for LoadSkill {
                 .map_err(|error| ToolError::input_invalid(error.to_string()))?;
             let skill = self.skills.iter().find(|skill| skill.name() == Some(name.as_str()));
             let skill = skill.ok_or_else(|| ToolError::input_invalid("there is no such skill"))?;
-            let Some(sessions) = self.sessions.upgrade() else {
-                let gone = format!("the client of MCP server `{}` is closed", self.server);
-                return Err(ToolError::new(ErrorCode::NotAvailable, gone));
-            };
-            let client = cx.handle::<ClientHandle>().ok();
-            let can = client.map(|client| client.0.abilities(&self.server)).unwrap_or_default();
-            let whose = sessions.whose(cx.identity(), can);
-            let session = sessions.of(&whose).map_err(not_available)?;
-            session.had_call.store(true, Ordering::Release);
+            let (sessions, session) = session_of(&self.sessions, &self.server, &cx)?;
             let call = LoadCall { session: &session, skill, name: &name, cx: &cx };
             let conversation = Sessions::conversation(cx.identity());
             let text = match path {

@@ -78,10 +78,7 @@ impl Styles {
     pub(super) fn read(&mut self, sheet: &str) {
         let room = MOST_BYTES.saturating_sub(self.bytes);
         self.bytes += sheet.len();
-        let mut end = sheet.len().min(room);
-        while !sheet.is_char_boundary(end) {
-            end -= 1;
-        }
+        let end = sheet.floor_char_boundary(room);
         let sheet = without_comments(sheet.get(..end).unwrap_or_default());
         let mut rest = sheet.as_str();
         while let Some((head, after)) = rest.split_once('{') {
@@ -131,10 +128,7 @@ impl Styles {
             effect.add(rule.effect);
         }
         if let Some(style) = value("style") {
-            let mut end = style.len().min(MOST_STYLE);
-            while !style.is_char_boundary(end) {
-                end -= 1;
-            }
+            let end = style.floor_char_boundary(MOST_STYLE);
             effect.add(Effect::of(style.get(..end).unwrap_or_default()));
         }
         if let ("font", Some(written)) = (name, value("color")) {

@@ -82,10 +82,7 @@ fn parse_counted(
 
 /// The end of the first piece: before the next tag.
 fn piece(text: &str) -> usize {
-    let mut end = text.len().min(PIECE);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = text.floor_char_boundary(PIECE);
     let bytes = text.as_bytes().get(1..end).unwrap_or_default();
     bytes.iter().position(|byte| *byte == b'<').map_or(end, |at| at + 1)
 }
