@@ -1,12 +1,6 @@
 //! Suggestions for unknown words.
 
-pub use toolcrib_core::__internal::quoted;
-
-/// The nearest candidate, if one is near enough; case-insensitive. Words of more than 128 bytes have no near
-/// candidate.
-pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    toolcrib_core::__internal::nearest(word, candidates, 1).first().copied()
-}
+pub use toolcrib_core::__internal::{nearest, quoted};
 
 /// The help for an unknown word: the [nearest] known one, otherwise all known ones, at most 40.
 /// `of` names them in the plural: `keys here`.

@@ -126,7 +126,7 @@ pub mod __internal {
             fence::fence_chars,
             hidden::{is_hidden, is_invisible, is_needed, marked, plain_letter},
             shortened::{beginning, shortened},
-            suggest::{nearest, quoted},
+            suggest::{nearest, nearest_names, quoted},
         },
         untrusted::{
             remote_listing::composed,

@@ -1,7 +1,7 @@
 //! Names that a statement uses and its database does not have, with the nearest that it has.
 
 use rusqlite::{Connection, ErrorCode, Row, ffi};
-use toolcrib_core::__internal::nearest;
+use toolcrib_core::__internal::nearest_names;
 
 const TABLES: &str = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') \
     AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name";
@@ -19,7 +19,7 @@ pub(super) struct KnownName {
 /// `did you mean …?` with the nearest name, if one is near enough.
 pub(super) fn did_you_mean(name: &str, known: &[KnownName]) -> Option<String> {
     let lower: Vec<_> = known.iter().map(|known| known.name.to_lowercase()).collect();
-    let near = nearest(name, lower.iter().map(String::as_str), 1);
+    let near = nearest_names(name, lower.iter().map(String::as_str), 1);
     let position = lower.iter().position(|lower| near.contains(&lower.as_str()))?;
     known.get(position).map(|known| format!("did you mean `{}`?", known.written))
 }

@@ -1,5 +1,7 @@
 //! Suggestions for mistyped names.
 
+use strsim::{jaro_winkler, normalized_damerau_levenshtein};
+
 /// Longer words are compared with nothing, in bytes: the work grows with the product of the lengths.
 const LONGEST: usize = 128;
 
@@ -8,15 +10,34 @@ pub(crate) fn did_you_mean<'a>(
     word: &str,
     names: impl IntoIterator<Item = &'a str>,
 ) -> Option<String> {
-    nearest(word, names, 1).first().map(|name| format!("did you mean `{name}`?"))
+    nearest_names(word, names, 1).first().map(|name| format!("did you mean `{name}`?"))
 }
 
-/// The names that are near enough to a word, the nearest first, at most so many; case-insensitive. Words
-/// of more than 128 bytes have no near name.
-pub fn nearest<'a>(
+/// The nearest word, if one is near enough; case-insensitive. It may be an abbreviation, such as `params`
+/// for `parameters`. Words of more than 128 bytes have no near word.
+pub fn nearest<'a>(word: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let alike = |word: &str, other: &str| {
+        normalized_damerau_levenshtein(word, other).max(jaro_winkler(word, other) - 0.2)
+    };
+    near_by(alike, word, words).first().copied()
+}
+
+/// The names that a slip separates from a word, the nearest first, at most so many. Names with the same
+/// prefix, as those of one source, are not near for that, as they are to [`nearest`].
+pub fn nearest_names<'a>(
     word: &str,
     names: impl IntoIterator<Item = &'a str>,
     most: usize,
+) -> Vec<&'a str> {
+    let mut near = near_by(normalized_damerau_levenshtein, word, names);
+    near.truncate(most);
+    near
+}
+
+fn near_by<'a>(
+    alike: impl Fn(&str, &str) -> f64,
+    word: &str,
+    names: impl IntoIterator<Item = &'a str>,
 ) -> Vec<&'a str> {
     if word.len() > LONGEST {
         return Vec::new();
@@ -25,17 +46,12 @@ pub fn nearest<'a>(
     let mut near: Vec<_> = names
         .into_iter()
         .filter(|name| name.len() <= LONGEST)
-        .map(|name| (name, likeness(&word, &name.to_lowercase())))
+        .map(|name| (name, alike(&word, &name.to_lowercase())))
         .filter(|(_, alike)| *alike >= 0.66)
         .collect();
     // Stable: equally near names stay in their order.
     near.sort_by(|(_, one), (_, other)| other.total_cmp(one));
-    near.into_iter().take(most).map(|(name, _)| name).collect()
-}
-
-fn likeness(word: &str, name: &str) -> f64 {
-    // The second recognizes abbreviations, such as `params` for `parameters`.
-    strsim::normalized_damerau_levenshtein(word, name).max(strsim::jaro_winkler(word, name) - 0.2)
+    near.into_iter().map(|(name, _)| name).collect()
 }
 
 /// Words in backticks, separated by commas. Unprintable characters are escaped, because words may

@@ -1,6 +1,6 @@
 //! The names by which models call tools.
 
-use toolcrib_core::{__internal::nearest, MAX_TOOL_NAME, Menu, ToolName};
+use toolcrib_core::{__internal::nearest_names, MAX_TOOL_NAME, Menu, ToolName};
 
 /// The namespaces in which models were trained to find their tools, and which they write before a
 /// name. `functions` is that of OpenAI's models, gpt-oss included
@@ -45,5 +45,5 @@ pub(crate) fn near_names<'m>(menu: &'m Menu, called: &str) -> Vec<&'m str> {
         return Vec::new();
     }
     let offered = menu.tools().iter().chain(menu.deferred()).take(MOST_COMPARED);
-    nearest(name, offered.map(|tool| tool.name().as_str()), MOST_NEAR)
+    nearest_names(name, offered.map(|tool| tool.name().as_str()), MOST_NEAR)
 }

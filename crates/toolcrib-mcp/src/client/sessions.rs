@@ -38,6 +38,13 @@ type OpenSessions = LruCache<IdentityScope, Arc<Supervisor>>;
 /// A session in use, which is not evicted meanwhile.
 pub(super) struct SessionLease(Arc<Supervisor>);
 
+impl SessionLease {
+    fn new(supervisor: &Arc<Supervisor>) -> Self {
+        supervisor.users.fetch_add(1, Ordering::Acquire);
+        Self(Arc::clone(supervisor))
+    }
+}
+
 impl Deref for SessionLease {
     type Target = Arc<Supervisor>;
 
@@ -108,12 +115,13 @@ impl Sessions {
         let most = self.shared.settings.max_sessions;
         let uses = self.uses.fetch_add(1, Ordering::Relaxed);
         let mut open = self.open.lock();
-        let known = open.get(whose).cloned();
+        // Under the lock, so that it is not evicted in between.
+        let known = open.get(whose).map(|known| SessionLease::new(known));
         let mut ended = match known.is_none() || uses.is_multiple_of(CHECKED_AFTER) {
             true => take_unneeded(&mut open),
             false => Vec::new(),
         };
-        let supervisor = match known {
+        let lease = match known {
             Some(known) => known,
             None => {
                 let server = Arc::clone(&self.shared.server);
@@ -125,17 +133,16 @@ impl Sessions {
                     ended.push(evicted.ok_or(McpError::Busy { server, sessions: most })?);
                 }
                 let new = self.supervisor(whose, access);
-                open.insert(whose.clone(), Arc::clone(&new));
-                new
+                let lease = SessionLease::new(&new);
+                open.insert(whose.clone(), new);
+                lease
             }
         };
-        // Under the lock, so that it is not evicted in between.
-        supervisor.users.fetch_add(1, Ordering::Acquire);
         drop(open);
         for ended in ended {
             ended.end();
         }
-        Ok(SessionLease(supervisor))
+        Ok(lease)
     }
 
     /// The access of an identity. It is evaluated at each use: no session of an identity without
