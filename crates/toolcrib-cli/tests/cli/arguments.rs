@@ -16,7 +16,7 @@ use toolcrib_models::Vendor;
 use toolcrib_testbed::Recorded;
 
 use crate::{
-    model_faults::wire::Said,
+    model_faults::wire::Answer,
     models::{Prepared, notes, reply},
     support::{Outcome, Project},
 };
@@ -50,8 +50,8 @@ fn run(project: &Project, served: &Prepared, args: &[&str]) -> Value {
 
 /// A model that makes one call with these arguments, and then answers as often as needed.
 fn calling(vendor: Vendor, tool: &str, arguments: &str) -> Prepared {
-    let done = || reply(vendor, &Said::text(&["Done."]));
-    let call = reply(vendor, &Said::default().calling("a", tool, &[arguments]));
+    let done = || reply(vendor, &Answer::text(&["Done."]));
+    let call = reply(vendor, &Answer::default().calling("a", tool, &[arguments]));
     Prepared::new(vendor, vec![call, done(), done(), done()])
 }
 

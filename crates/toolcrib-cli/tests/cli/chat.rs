@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::PermissionsExt as _};
 use crate::{
     approvals::{paid, project},
     live::SlowModel,
-    model_faults::wire::Said,
+    model_faults::wire::Answer,
     support::Project,
     terminal::Terminal,
 };
@@ -75,8 +75,8 @@ fn a_chat_is_a_session_with_commands_and_a_history() {
 fn ctrl_c_ends_the_turn_and_then_the_chat_and_a_failure_ends_neither() {
     let desk = Project::desk();
     let model = SlowModel::saying(&[
-        Said::text(&["Slowly", " written"]),
-        Said::text(&["The second answer."]),
+        Answer::text(&["Slowly", " written"]),
+        Answer::text(&["The second answer."]),
     ]);
     let mut terminal = Terminal::start(&model.command(&desk, &["chat"]), 80);
     say(&mut terminal, "first");

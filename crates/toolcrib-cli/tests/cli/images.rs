@@ -6,7 +6,7 @@ use toolcrib_models::Vendor;
 use toolcrib_testbed::{Reply, images};
 
 use crate::{
-    model_faults::wire::{self, Said},
+    model_faults::wire::{self, Answer},
     models::{Prepared, reply},
     support::{Outcome, Project},
 };
@@ -28,12 +28,12 @@ fn project(files: &[(&str, &[u8])]) -> Project {
 }
 
 fn said(vendor: Vendor, text: &str) -> Reply {
-    reply(vendor, &Said::text(&[text]))
+    reply(vendor, &Answer::text(&[text]))
 }
 
 fn reads(vendor: Vendor, path: &str) -> Reply {
     let arguments = json!({ "path": path }).to_string();
-    reply(vendor, &Said::default().calling("c1", "read_file", &[&arguments]))
+    reply(vendor, &Answer::default().calling("c1", "read_file", &[&arguments]))
 }
 
 fn refused(vendor: Vendor, status: u16, message: &str) -> Reply {

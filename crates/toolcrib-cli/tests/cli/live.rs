@@ -7,7 +7,7 @@ use toolcrib_models::Vendor;
 use toolcrib_testbed::{CannedServer, Gate, Reply};
 
 use crate::{
-    model_faults::wire::{self, Said},
+    model_faults::wire::{self, Answer},
     support::Project,
     terminal::Terminal,
 };
@@ -25,11 +25,11 @@ pub(crate) struct SlowModel {
 impl SlowModel {
     /// A model that waits before each of these pieces of text, and before its end.
     fn writing(responses: &[&[&str]]) -> Self {
-        let responses: Vec<_> = responses.iter().map(|pieces| Said::text(pieces)).collect();
+        let responses: Vec<_> = responses.iter().map(|pieces| Answer::text(pieces)).collect();
         Self::saying(&responses)
     }
 
-    pub(crate) fn saying(responses: &[Said]) -> Self {
+    pub(crate) fn saying(responses: &[Answer]) -> Self {
         let gate = Gate::new();
         let replies: Vec<_> = responses.iter().map(|said| reply(said, &gate)).collect();
         let runtime = Runtime::new().unwrap();
@@ -50,7 +50,7 @@ impl SlowModel {
     }
 }
 
-fn reply(said: &Said, gate: &Gate) -> Reply {
+fn reply(said: &Answer, gate: &Gate) -> Reply {
     let frames = wire::frames(Vendor::OpenAi, said);
     frames
         .into_iter()
@@ -120,8 +120,12 @@ fn text_wraps_at_the_width_of_a_resized_terminal() {
 fn calls_are_shown_when_they_start_and_when_they_end() {
     let desk = Project::desk();
     let model = SlowModel::saying(&[
-        Said::text(&["I look ", "it up."]).calling("a", "list_charges", &[r#"{"order_id":1042}"#]),
-        Said::text(&["It was charged twice."]),
+        Answer::text(&["I look ", "it up."]).calling(
+            "a",
+            "list_charges",
+            &[r#"{"order_id":1042}"#],
+        ),
+        Answer::text(&["It was charged twice."]),
     ]);
     let mut terminal =
         Terminal::start(&model.command(&desk, &["run", "--no-session", "hello"]), 80);

@@ -23,7 +23,7 @@ use toolcrib_models::{Vendor, VendorModel, VendorModelBuilder};
 use toolcrib_testbed::{CannedServer, Reply};
 use toolcrib_testing::{assert_replayable, tool};
 
-use self::{targets::Targets, wire::Said};
+use self::{targets::Targets, wire::Answer};
 
 const KEY: &str = "sk-not-a-real-key-1234567890";
 
@@ -66,8 +66,8 @@ fn stream(vendor: Vendor, frames: &[String]) -> Reply {
 }
 
 /// The model's response of each vendor in these tests: a text, then two calls.
-fn looking_up() -> Said {
-    Said::text(&["I look", " it up", "."])
+fn looking_up() -> Answer {
+    Answer::text(&["I look", " it up", "."])
         .calling("call_a", "find_order", &["{\"order\"", ": 1042}"])
         .calling("call_b", "photo", &["{}"])
 }
@@ -215,7 +215,7 @@ async fn a_wrap_up_that_calls_or_fails_leaves_no_call_without_a_result() {
     for vendor in Vendor::ALL {
         let calling = |round: usize| {
             let (a, b) = (format!("call_{round}a"), format!("call_{round}b"));
-            Said::text(&["Again."]).calling(&a, "find_order", &["{}"]).calling(
+            Answer::text(&["Again."]).calling(&a, "find_order", &["{}"]).calling(
                 &b,
                 "made_up",
                 &["{\"x\":", "1}"],
@@ -225,10 +225,10 @@ async fn a_wrap_up_that_calls_or_fails_leaves_no_call_without_a_result() {
         let ends = [
             (stream(vendor, &wire::frames(vendor, &calling(3))), EndReason::MaxIterations),
             (
-                stream(vendor, &wire::frames(vendor, &Said::text(&["Done."]))),
+                stream(vendor, &wire::frames(vendor, &Answer::text(&["Done."]))),
                 EndReason::MaxIterations,
             ),
-            (stream(vendor, &wire::frames(vendor, &Said::text(&[]))), EndReason::Failed),
+            (stream(vendor, &wire::frames(vendor, &Answer::text(&[]))), EndReason::Failed),
             (stream(vendor, &wire::frames(vendor, &calling(3))[..2]), EndReason::Failed),
             (Reply::new(529).body("{}"), EndReason::Failed),
         ];
@@ -249,7 +249,7 @@ async fn a_model_that_ignores_what_it_must_call_leaves_nothing() {
     let targets = Targets::start().await;
     for vendor in Vendor::ALL {
         for choice in [ToolChoice::Required, ToolChoice::Tool(ToolName::new("photo").unwrap())] {
-            let reply = stream(vendor, &wire::frames(vendor, &Said::text(&["No."])));
+            let reply = stream(vendor, &wire::frames(vendor, &Answer::text(&["No."])));
             let (_server, agent) = over(vendor, vec![reply]).await;
             let options = RunOptions::default().tool_choices([choice]);
             let ran = run(&agent, "Where is it?", options, None).await;
@@ -266,14 +266,14 @@ async fn many_calls_and_long_words_of_one_answer_go_back() {
     let targets = Targets::start().await;
     for vendor in Vendor::ALL {
         let long = "x".repeat(20_000);
-        let mut said = Said::text(&[&long]).calling(&long, &long, &["{\"a\":\"", &long, "\"}"]);
+        let mut said = Answer::text(&[&long]).calling(&long, &long, &["{\"a\":\"", &long, "\"}"]);
         for number in 0..100 {
             // Identical calls in a row would reach a limit.
             let args = format!("{{\"n\":{number}}}");
             said = said.calling(&format!("call_{number}"), "find_order", &[&args]);
         }
         let frames = wire::frames(vendor, &said);
-        let end = stream(vendor, &wire::frames(vendor, &Said::text(&["Done."])));
+        let end = stream(vendor, &wire::frames(vendor, &Answer::text(&["Done."])));
         let (_server, agent) = over(vendor, vec![stream(vendor, &frames), end]).await;
         let ran = run(&agent, "Where is it?", RunOptions::default(), None).await;
         assert_eq!(

@@ -10,7 +10,7 @@ use toolcrib_testbed::{Bytes, CannedServer, ModelServer, ModelServerBuilder, Rec
 use crate::{
     model_faults::{
         accepted,
-        wire::{self, Said},
+        wire::{self, Answer},
     },
     support::{Outcome, Project, toolcrib},
 };
@@ -53,7 +53,7 @@ impl Prepared {
     }
 
     /// The same, where each answer comes in pieces of seven bytes.
-    pub(crate) fn saying(vendor: Vendor, answers: impl IntoIterator<Item = Said>) -> Self {
+    pub(crate) fn saying(vendor: Vendor, answers: impl IntoIterator<Item = Answer>) -> Self {
         Self::new(vendor, answers.into_iter().map(|said| reply(vendor, &said)).collect())
     }
 
@@ -110,7 +110,7 @@ text = { type = "string" }
     ])
 }
 
-pub(crate) fn reply(vendor: Vendor, said: &Said) -> Reply {
+pub(crate) fn reply(vendor: Vendor, said: &Answer) -> Reply {
     let stream = wire::frames(vendor, said).concat();
     wire::reply(vendor).pieces(stream.as_bytes().chunks(7).map(Bytes::copy_from_slice))
 }
@@ -125,17 +125,17 @@ fn listing(vendor: Vendor, model: &str) -> Reply {
 }
 
 /// The desk's model in a run on [`ASK`]: a skill, two reads, the refund, the answer.
-fn answers(run: &Value) -> Vec<Said> {
+fn answers(run: &Value) -> Vec<Answer> {
     let [skill, charges, refunds, refund] = run["tool_calls"].as_array().unwrap().as_slice() else {
         panic!("{run}");
     };
     let calling = |calls: &[&Value]| {
-        calls.iter().fold(Said::default(), |said, call| {
+        calls.iter().fold(Answer::default(), |said, call| {
             let name = call["name"].as_str().unwrap();
             said.calling(name, name, &[&call["args"].to_string()])
         })
     };
-    let answer = Said::text(&[run["answer"].as_str().unwrap()]);
+    let answer = Answer::text(&[run["answer"].as_str().unwrap()]);
     vec![calling(&[skill]), calling(&[charges, refunds]), calling(&[refund]), answer]
 }
 
@@ -199,12 +199,12 @@ fn a_wrap_up_is_answered_and_the_history_is_valid() {
         let desk = Project::desk();
         let file = fs::read_to_string(desk.path().join("toolcrib.toml")).unwrap();
         desk.write("toolcrib.toml", &file.replace("max_iterations = 10", "max_iterations = 1"));
-        let calls = Said::default().calling("a", "get_order", &["{\"order_id\":1}"]).calling(
+        let calls = Answer::default().calling("a", "get_order", &["{\"order_id\":1}"]).calling(
             "b",
             "get_order",
             &["{\"order_id\":\"x\"}"],
         );
-        let served = Prepared::saying(vendor, [calls, Said::text(&["That is all."])]);
+        let served = Prepared::saying(vendor, [calls, Answer::text(&["That is all."])]);
         let outcome = served.run(&desk, &["--json", "Go"]);
         let run: Value = serde_json::from_str(&outcome.stdout).unwrap();
         assert_eq!(run["answer"], "That is all.", "{vendor}: {run}");
@@ -320,7 +320,7 @@ fn without_a_model_the_first_that_is_configured_is_taken_and_named() {
         ),
     ]);
     let vendor = Vendor::Anthropic;
-    let hello = reply(vendor, &Said::text(&["Hello to you."]));
+    let hello = reply(vendor, &Answer::text(&["Hello to you."]));
     let served = Prepared::new(vendor, vec![listing(vendor, "claude-sonnet-5-5"), hello]);
     let outcome: Outcome =
         served.set(&mut within(&["run", "Hello"], desk.path())).output().unwrap().into();
@@ -339,7 +339,7 @@ fn without_a_model_the_first_that_is_configured_is_taken_and_named() {
 fn a_local_server_is_queried_for_its_models() {
     let desk = Project::of(&[("toolcrib.toml", "")]);
     for vendor in Vendor::ALL {
-        let hello = reply(vendor, &Said::text(&["Hello to you."]));
+        let hello = reply(vendor, &Answer::text(&["Hello to you."]));
         let served = Prepared::new(vendor, vec![listing(vendor, "qwen3"), hello]);
         let outcome: Outcome =
             served.set(&mut within(&["run", "Hello"], desk.path())).output().unwrap().into();
@@ -354,7 +354,7 @@ fn a_local_server_is_queried_for_its_models() {
         ("[agent]\nmodel = 'openai'\n", &["run", "Hello"]),
     ] {
         desk.write("toolcrib.toml", file);
-        let hello = reply(vendor, &Said::text(&["Hello to you."]));
+        let hello = reply(vendor, &Answer::text(&["Hello to you."]));
         let served = Prepared::new(vendor, vec![listing(vendor, "qwen3"), hello]);
         let outcome: Outcome = served.set(&mut within(args, desk.path())).output().unwrap().into();
         assert_eq!(outcome.stdout.trim(), "Hello to you.", "{}", outcome.stderr);

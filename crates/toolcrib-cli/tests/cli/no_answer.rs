@@ -7,7 +7,7 @@ use toolcrib_testbed::Reply;
 use crate::{
     model_faults::{
         accepted,
-        wire::{self, Said},
+        wire::{self, Answer},
     },
     models::{Prepared, notes},
     support::{Outcome, Project},
@@ -38,7 +38,7 @@ fn bodies(server: &Prepared) -> Vec<Value> {
     server.requests().iter().map(|request| request.json().unwrap()).collect()
 }
 
-fn said(vendor: Vendor, said: &Said) -> Reply {
+fn said(vendor: Vendor, said: &Answer) -> Reply {
     wire::reply(vendor).piece(wire::frames(vendor, said).concat())
 }
 
@@ -57,7 +57,7 @@ fn an_empty_answer_passed_as_a_success() {
     for vendor in Vendor::ALL {
         for text in ["", " \n\t"] {
             let project = notes(AT_ONCE);
-            let empty = said(vendor, &Said::text(&[text]));
+            let empty = said(vendor, &Answer::text(&[text]));
             let server = Prepared::new(vendor, vec![empty; 3]);
             let ran = run(&server, &project, &["run", "--json", "go"]);
             assert_eq!(ran.code, Some(6), "{vendor}: {}{}", ran.stdout, ran.stderr);
@@ -88,8 +88,8 @@ fn an_answer_of_reasoning_alone_passed_as_a_success() {
 #[test]
 fn an_empty_answer_after_calls_hid_that_they_ran() {
     let project = notes(AT_ONCE);
-    let call = Said::default().calling("a", "add", &[r#"{"text":"one"}"#]);
-    let again = Said::default().calling("b", "add", &[r#"{"text":"two"}"#]).calling(
+    let call = Answer::default().calling("a", "add", &[r#"{"text":"one"}"#]);
+    let again = Answer::default().calling("b", "add", &[r#"{"text":"two"}"#]).calling(
         "c",
         "no_such_tool",
         &["{}"],
@@ -119,7 +119,7 @@ fn a_typed_answer_that_is_empty_is_not_a_value() {
 fn a_chat_goes_on_after_an_empty_answer() {
     let project = notes(AT_ONCE);
     let mut replies = vec![events(&[]); 3];
-    replies.push(said(Vendor::OpenAi, &Said::text(&["The second answer."])));
+    replies.push(said(Vendor::OpenAi, &Answer::text(&["The second answer."])));
     let server = Prepared::new(Vendor::OpenAi, replies);
     let mut terminal = Terminal::start(&server.command(&project, &["chat"]), 100);
     terminal.wait_for("new session");
@@ -138,13 +138,13 @@ fn a_chat_goes_on_after_an_empty_answer() {
 #[test]
 fn a_session_whose_turn_failed_was_refused_for_ever() {
     let busy = || Reply::json(503, &json!({ "error": "loading model" }));
-    let call = Said::default().calling("a", "add", &[r#"{"text":"one"}"#]);
+    let call = Answer::default().calling("a", "add", &[r#"{"text":"one"}"#]);
     for vendor in Vendor::ALL {
         let project = notes(AT_ONCE);
         let mut replies = vec![busy(), busy(), busy()];
         // The second turn fails after a result.
         replies.extend([said(vendor, &call), busy(), busy(), busy()]);
-        replies.extend(vec![said(vendor, &Said::text(&["FINAL"])); 2]);
+        replies.extend(vec![said(vendor, &Answer::text(&["FINAL"])); 2]);
         let server = Prepared::new(vendor, replies);
         let run = |message| run(&server, &project, &["run", "--session", "a", message]);
         assert_eq!([run("first").code, run("second").code], [Some(1), Some(1)], "{vendor}");
@@ -177,7 +177,7 @@ fn a_session_whose_turn_failed_was_refused_for_ever() {
 fn a_busy_vendor_is_asked_again_and_the_wait_is_shown() {
     let project = by_default();
     let busy = |status| Reply::new(status).header("retry-after", "0").body("{}");
-    let answer = said(Vendor::OpenAi, &Said::text(&["Here."]));
+    let answer = said(Vendor::OpenAi, &Answer::text(&["Here."]));
     let server = Prepared::new(Vendor::OpenAi, vec![busy(503), busy(429), answer]);
     let ran = run(&server, &project, &["run", "go"]);
     assert_eq!((ran.code, ran.stdout.trim()), (Some(0), "Here."), "{}", ran.stderr);

@@ -4,7 +4,7 @@ use serde_json::Value;
 use toolcrib_models::Vendor;
 
 use crate::{
-    model_faults::wire::Said,
+    model_faults::wire::Answer,
     models::{Prepared, reply},
     support::Project,
 };
@@ -25,7 +25,7 @@ params = { order = { type = "integer" } }
 fn messages_and_definitions_are_sent_again_as_the_store_has_them() {
     for vendor in Vendor::ALL {
         let project = Project::of(&[("toolcrib.toml", FILE)]);
-        let said = |text: &str| reply(vendor, &Said::text(&[text]));
+        let said = |text: &str| reply(vendor, &Answer::text(&[text]));
         let server = Prepared::new(vendor, vec![said("One."), said("Two.")]);
         let run = |message: &str| {
             let model = format!("{vendor}:desk");

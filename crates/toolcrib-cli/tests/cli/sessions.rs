@@ -12,7 +12,7 @@ use toolcrib_core::unfence;
 use toolcrib_models::Vendor;
 
 use crate::{
-    model_faults::wire::Said,
+    model_faults::wire::Answer,
     models::{Prepared, reply},
     support::{Outcome, Project, wait_for},
 };
@@ -374,8 +374,8 @@ fn sent(body: &[u8]) -> String {
 fn every_vendor_receives_the_bytes_of_the_last_turn_again() {
     for vendor in Vendor::ALL {
         let project = project();
-        let call = Said::default().calling("c1", "count", &[r#"{"to":  2 }"#]);
-        let answers = [call, Said::text(&["Two."]), Said::text(&["Again."])];
+        let call = Answer::default().calling("c1", "count", &[r#"{"to":  2 }"#]);
+        let answers = [call, Answer::text(&["Two."]), Answer::text(&["Again."])];
         let server =
             Prepared::new(vendor, answers.iter().map(|said| reply(vendor, said)).collect());
         let model = format!("{vendor}:desk");

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{live::SlowModel, model_faults::wire::Said, support::Project};
+use crate::{live::SlowModel, model_faults::wire::Answer, support::Project};
 
 const FILE: &str = r#"
 prices = "prices.toml"
@@ -112,8 +112,11 @@ fn tokens_and_money_are_summed_up_by_day_session_principal_model_and_tool() {
 #[test]
 fn without_a_price_there_is_no_cost_and_the_table_can_be_replaced() {
     let project = project("");
-    let model =
-        SlowModel::saying(&[Said::text(&["One."]), Said::text(&["Two."]), Said::text(&["Three."])]);
+    let model = SlowModel::saying(&[
+        Answer::text(&["One."]),
+        Answer::text(&["Two."]),
+        Answer::text(&["Three."]),
+    ]);
     (0..40).for_each(|_| model.open());
     let run = || -> Value {
         let out = model.command(&project, &["run", "Hi", "--json"]).output().unwrap();

@@ -5,7 +5,7 @@ use toolcrib_models::Vendor;
 use toolcrib_testbed::{Bytes, Reply};
 
 use crate::{
-    model_faults::wire::{self, Said},
+    model_faults::wire::{self, Answer},
     models::{Prepared, notes, reply},
     support::{Outcome, Project},
     terminal::Terminal,
@@ -59,17 +59,17 @@ fn run_json(project: &Project, server: &Prepared, args: &[&str]) -> (Option<i32>
     (outcome.code, json.unwrap_or_else(|error| panic!("{error}: {outcome:?}")))
 }
 
-fn answers(vendor: Vendor, said: impl IntoIterator<Item = Said>) -> Prepared {
+fn answers(vendor: Vendor, said: impl IntoIterator<Item = Answer>) -> Prepared {
     Prepared::new(vendor, said.into_iter().map(|said| reply(vendor, &said)).collect())
 }
 
-fn cut_off(mut said: Said) -> Said {
+fn cut_off(mut said: Answer) -> Answer {
     said.is_cut = true;
     said
 }
 
-fn adding(text: &str) -> Said {
-    Said::default().calling("a", "add", &[&json!({ "text": text }).to_string()])
+fn adding(text: &str) -> Answer {
+    Answer::default().calling("a", "add", &[&json!({ "text": text }).to_string()])
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn no_call_of_an_answer_that_reached_the_output_limit_is_made() {
         }
         let calls = cut.calls.len();
         let project = project();
-        let server = answers(vendor, [cut_off(cut), Said::text(&["FINAL"])]);
+        let server = answers(vendor, [cut_off(cut), Answer::text(&["FINAL"])]);
         let (code, run) = run_json(&project, &server, &[]);
         assert_eq!((code, &run["answer"]), (Some(0), &json!("FINAL")), "{vendor}: {run}");
         assert_eq!(rows(&project), [""; 0], "{vendor}");
@@ -101,7 +101,7 @@ fn no_call_of_an_answer_that_reached_the_output_limit_is_made() {
 fn an_answer_that_reached_the_output_limit_is_not_a_success() {
     for vendor in Vendor::ALL {
         let project = project();
-        let cut = || cut_off(Said::text(&["The begin"]));
+        let cut = || cut_off(Answer::text(&["The begin"]));
         let server = answers(vendor, [cut(), cut()]);
         let outcome = run(&project, &server, &[]);
         assert_eq!(outcome.code, Some(5), "{vendor}: {outcome:?}");
@@ -122,7 +122,7 @@ fn an_answer_that_reached_the_output_limit_is_not_a_success() {
 fn a_replay_of_a_cut_answer_makes_no_call_and_ends_in_the_same_way() {
     let vendor = Vendor::OpenAi;
     let project = project();
-    let said = [cut_off(adding("whole")), cut_off(Said::text(&["The begin"]))];
+    let said = [cut_off(adding("whole")), cut_off(Answer::text(&["The begin"]))];
     let server = answers(vendor, said);
     let args = ["run", "--session", "s", "--model", "openai:m", "go"];
     let outcome: Outcome = server.set(&mut project.command(&args)).output().unwrap().into();
@@ -140,12 +140,12 @@ fn a_typed_answer_that_reached_the_output_limit_is_requested_again() {
     let schema = project.path().join("number.json");
     let args = ["--schema", schema.to_str().unwrap()];
     // The beginning of a number is a number.
-    let server = answers(vendor, [cut_off(Said::text(&["12"])), Said::text(&["1234"])]);
+    let server = answers(vendor, [cut_off(Answer::text(&["12"])), Answer::text(&["1234"])]);
     let (code, run) = run_json(&project, &server, &args);
     assert_eq!((code, &run["value"]), (Some(0), &json!(1234)), "{run}");
     let sent = server.requests()[1].json().unwrap().to_string();
     assert!(sent.contains("it is cut off at the output limit"), "{sent}");
-    let server = answers(vendor, [0; 3].map(|_| cut_off(Said::text(&["12"]))));
+    let server = answers(vendor, [0; 3].map(|_| cut_off(Answer::text(&["12"]))));
     let (code, run) = run_json(&project, &server, &args);
     assert_eq!((code, &run["error"]["code"]), (Some(1), &json!("answer_invalid")), "{run}");
 }
@@ -154,7 +154,7 @@ fn a_typed_answer_that_reached_the_output_limit_is_requested_again() {
 fn a_chat_says_that_an_answer_is_cut_off() {
     let vendor = Vendor::OpenAi;
     let project = project();
-    let server = answers(vendor, [cut_off(Said::text(&["The begin"]))]);
+    let server = answers(vendor, [cut_off(Answer::text(&["The begin"]))]);
     let mut command = project.command(&["chat", "--model", "openai:m"]);
     let mut terminal = Terminal::start(server.set(&mut command), 100);
     terminal.wait_for("new session");
@@ -167,8 +167,8 @@ fn a_chat_says_that_an_answer_is_cut_off() {
 fn an_agent_reads_that_the_answer_of_its_child_is_cut_off() {
     let vendor = Vendor::OpenAi;
     let project = project_with("[[tool]]\nkind = \"task\"\n");
-    let gives = Said::default().calling("a", "task", &["{\"prompt\":\"Look.\"}"]);
-    let said = [gives, cut_off(Said::text(&["The begin"])), Said::text(&["FINAL"])];
+    let gives = Answer::default().calling("a", "task", &["{\"prompt\":\"Look.\"}"]);
+    let said = [gives, cut_off(Answer::text(&["The begin"])), Answer::text(&["FINAL"])];
     let server = answers(vendor, said);
     let (code, run) = run_json(&project, &server, &[]);
     assert_eq!((code, &run["answer"]), (Some(0), &json!("FINAL")), "{run}");
@@ -177,7 +177,7 @@ fn an_agent_reads_that_the_answer_of_its_child_is_cut_off() {
 }
 
 /// The whole stream of an answer whose frames with calls are sent twice.
-fn repeated(vendor: Vendor, said: &Said) -> Reply {
+fn repeated(vendor: Vendor, said: &Answer) -> Reply {
     let (mut frames, end) = (wire::frames(vendor, said), wire::end(vendor, said));
     let begin = wire::beginning(vendor).len();
     let calls = frames[begin..frames.len() - end.len()].to_vec();
@@ -189,7 +189,7 @@ fn repeated(vendor: Vendor, said: &Said) -> Reply {
 fn a_call_that_a_server_repeats_is_made_once() {
     for vendor in Vendor::ALL {
         let project = project();
-        let last = reply(vendor, &Said::text(&["FINAL"]));
+        let last = reply(vendor, &Answer::text(&["FINAL"]));
         let server = Prepared::new(vendor, vec![repeated(vendor, &adding("x")), last]);
         let outcome = run(&project, &server, &[]);
         assert_eq!(outcome.code, Some(0), "{vendor}: {outcome:?}");
@@ -220,7 +220,7 @@ fn a_call_that_a_server_repeats_is_made_once() {
         let project = project();
         let replies = vec![
             Reply::sse().piece(stream.concat()),
-            reply(Vendor::OpenAi, &Said::text(&["FINAL"])),
+            reply(Vendor::OpenAi, &Answer::text(&["FINAL"])),
         ];
         let server = Prepared::new(Vendor::OpenAi, replies);
         let outcome = run(&project, &server, &[]);
@@ -273,8 +273,8 @@ fn a_model_may_write_a_vendors_prefix_or_blanks_around_a_name() {
     ] {
         for vendor in [Vendor::OpenAi, Vendor::Gemini] {
             let project = project();
-            let calling = Said::default().calling("a", name, &["{}"]);
-            let server = answers(vendor, [calling, Said::text(&["FINAL"])]);
+            let calling = Answer::default().calling("a", name, &["{}"]);
+            let server = answers(vendor, [calling, Answer::text(&["FINAL"])]);
             // It is also the tool that had to be called.
             let (code, run) = run_json(&project, &server, &["--tool-choice", "now"]);
             assert_eq!((code, &run["answer"]), (Some(0), &json!("FINAL")), "{name:?}: {run}");
@@ -303,8 +303,8 @@ fn a_name_of_another_tool_is_never_redirected_and_near_offered_names_are_told() 
     let vendor = Vendor::OpenAi;
     for (name, part, never) in cases {
         let project = project();
-        let calling = Said::default().calling("a", name, &["{}"]);
-        let server = answers(vendor, [calling, Said::text(&["FINAL"])]);
+        let calling = Answer::default().calling("a", name, &["{}"]);
+        let server = answers(vendor, [calling, Answer::text(&["FINAL"])]);
         let (code, run) = run_json(&project, &server, &[]);
         assert_eq!(code, Some(0), "{name}: {run}");
         let call = &run["tool_calls"][0];
@@ -324,10 +324,10 @@ fn the_policy_judges_the_tool_that_a_prefixed_name_calls() {
     let deny = "[[policy]]\neffect = \"deny\"\ntool = \"add\"\n\
         args = { \"/text\" = { equals = \"x\" } }\n";
     let vendor = Vendor::OpenAi;
-    let calling = |name: &str| Said::default().calling("a", name, &["{\"text\":\"x\"}"]);
+    let calling = |name: &str| Answer::default().calling("a", name, &["{\"text\":\"x\"}"]);
     let results = ["add", "functions.add"].map(|name| {
         let project = project_with(deny);
-        let server = answers(vendor, [calling(name), Said::text(&["FINAL"])]);
+        let server = answers(vendor, [calling(name), Answer::text(&["FINAL"])]);
         let (_, run) = run_json(&project, &server, &[]);
         assert_eq!(rows(&project), [""; 0]);
         let call = &run["tool_calls"][0];
@@ -344,8 +344,8 @@ fn call_tool_needs_the_exact_name_of_its_target() {
     for (target, rows_after) in [("add", 1), ("functions.add", 0), (" add", 0)] {
         let project = project_with(defer);
         let arguments = json!({ "tool": target, "arguments": { "text": "x" } }).to_string();
-        let calling = Said::default().calling("a", "functions.call_tool", &[&arguments]);
-        let server = answers(vendor, [calling, Said::text(&["FINAL"])]);
+        let calling = Answer::default().calling("a", "functions.call_tool", &[&arguments]);
+        let server = answers(vendor, [calling, Answer::text(&["FINAL"])]);
         let (code, run) = run_json(&project, &server, &[]);
         assert_eq!((code, rows(&project).len()), (Some(0), rows_after), "{target}: {run}");
     }
@@ -365,7 +365,7 @@ fn a_server_that_ignores_stream_or_declares_another_type_is_understood() {
             }
             _ => json!({ "message": { "content": "FINAL" }, "done": true, "done_reason": "stop" }),
         };
-        let stream = wire::frames(vendor, &Said::text(&["FI", "NAL"])).concat();
+        let stream = wire::frames(vendor, &Answer::text(&["FI", "NAL"])).concat();
         let typed = |media_type: &str| {
             let pieces = stream.as_bytes().chunks(7).map(Bytes::copy_from_slice);
             Reply::new(200).header("content-type", media_type).pieces(pieces)
@@ -401,7 +401,7 @@ fn reasoning_between_tags_is_no_part_of_an_answer() {
         project.write("x.json", "{\"type\": \"object\", \"required\": [\"x\"]}");
         let schema = project.path().join("x.json");
         for text in texts {
-            let said = || Said::text(&[text]);
+            let said = || Answer::text(&[text]);
             let server = answers(vendor, [said(), said()]);
             let outcome = run(&project, &server, &[]);
             assert_eq!((outcome.code, &*outcome.stdout), (Some(0), "{\"x\":1}\n"), "{vendor}");
@@ -413,7 +413,7 @@ fn reasoning_between_tags_is_no_part_of_an_answer() {
     }
     let project =
         project_with("[model.r]\nvendor = \"openai\"\nmodel = \"m\"\nthink_tags = false\n");
-    let server = answers(Vendor::OpenAi, [Said::text(&["<think>hm</think>Hi."])]);
+    let server = answers(Vendor::OpenAi, [Answer::text(&["<think>hm</think>Hi."])]);
     let mut command = project.command(&["run", "--no-session", "--json", "--model", "r", "go"]);
     let outcome: Outcome = server.set(&mut command).output().unwrap().into();
     let run: Value = serde_json::from_str(&outcome.stdout).unwrap();

@@ -91,6 +91,7 @@ fn tool() -> impl Strategy<Value = LintTool> {
             origin: source.clone(),
             source,
             framework: false,
+            ..LintTool::default()
         },
     )
 }

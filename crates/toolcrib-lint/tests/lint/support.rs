@@ -57,6 +57,7 @@ fn shown(report: &Report) -> String {
         let severity = match finding.severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
+            Severity::Note => "note",
         };
         format!("{severity}[{}] {}\n  help: {}\n", finding.rule, finding.message, finding.help)
     });

@@ -138,7 +138,7 @@ impl PostgresHandle {
                 running.cancel().await;
                 return Err(cancelled());
             }
-            Err(error) => Err(shared.failed(error, &connection, timeout).await),
+            Err(error) => Err(shared.run_failure(error, &connection, timeout).await),
         };
         running.token = None;
         shared.put_back(connection, *access).await;
@@ -227,7 +227,7 @@ impl Shared {
     }
 
     /// The error of a transaction that failed.
-    async fn failed(
+    async fn run_failure(
         &self,
         error: RunError,
         connection: &Connection,

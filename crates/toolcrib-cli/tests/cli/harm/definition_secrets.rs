@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use toolcrib_models::Vendor;
 
 use crate::{
-    model_faults::wire::Said,
+    model_faults::wire::Answer,
     models::Prepared,
     serve::{Piped, message},
     support::{Project, python_server},
@@ -220,7 +220,7 @@ fn one_secret_went_through_every_outlet_of_the_program() {
     assert_clean("lint FILE", &String::from_utf8(lint.stdout).unwrap());
 
     // The model, the events, the stored session and the pins.
-    let model = Prepared::saying(Vendor::OpenAi, [Said::text(&["Done."])]);
+    let model = Prepared::saying(Vendor::OpenAi, [Answer::text(&["Done."])]);
     let events = project.path().join("events.jsonl");
     let args = ["run", "--model", "openai:test-model", "--session", "one"];
     let mut run = command(&project, &args, &config);

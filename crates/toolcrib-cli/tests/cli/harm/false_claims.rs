@@ -7,7 +7,7 @@ use toolcrib_models::Vendor;
 
 use super::faults::{Client, project};
 use crate::{
-    model_faults::wire::Said,
+    model_faults::wire::Answer,
     models::{Prepared, reply},
     support::Project,
 };
@@ -72,7 +72,7 @@ fn a_real_model_was_said_to_cost_nothing() {
         run["usage"]["cost_usd"].clone()
     };
     for vendor in Vendor::ALL {
-        let served = Prepared::new(vendor, vec![reply(vendor, &Said::text(&["done"]))]);
+        let served = Prepared::new(vendor, vec![reply(vendor, &Answer::text(&["done"]))]);
         let set = |command: &mut Command| {
             served.set(command);
         };

@@ -18,7 +18,7 @@ use toolcrib_testing::tool;
 use crate::{
     model_faults::{
         in_time, vendor_model,
-        wire::{self, Said},
+        wire::{self, Answer},
     },
     support::{Outcome, Project, toolcrib},
 };
@@ -184,9 +184,9 @@ fn a_servers_answer_of_2_kb_ended_the_process() {
 /// A run over a vendor's protocol whose model writes these arguments, in pieces: the call in the
 /// events, and the arguments of the body.
 async fn through(vendor: Vendor, pieces: &[&str]) -> (Value, Vec<Value>, Vec<Message>) {
-    let said = Said::text(&["I look."]).calling("call_a", "read", pieces);
-    let done = Said::text(&["Done."]);
-    let reply = |said: &Said| wire::reply(vendor).piece(wire::frames(vendor, said).concat());
+    let said = Answer::text(&["I look."]).calling("call_a", "read", pieces);
+    let done = Answer::text(&["Done."]);
+    let reply = |said: &Answer| wire::reply(vendor).piece(wire::frames(vendor, said).concat());
     let server = CannedServer::start(vec![reply(&said), reply(&done)]).await.unwrap();
     let model = vendor_model(&server.url(), vendor, "test-model").build().unwrap();
     let read = tool("read").says("done");

@@ -17,7 +17,7 @@ use super::{
     agent, run, stream,
     targets::Targets,
     vendor_model,
-    wire::{self, Called, Said},
+    wire::{self, AnswerCall},
 };
 use crate::support::in_full;
 
@@ -27,9 +27,9 @@ const IDLE: Duration = Duration::from_millis(40);
 /// The response to one request.
 #[derive(Debug, Clone)]
 enum Answer {
-    Whole(Said),
+    Whole(wire::Answer),
     /// It ends after this part, in hundredths, with this ending.
-    Broken(Said, usize, Ending),
+    Broken(wire::Answer, usize, Ending),
     Refused(u16),
 }
 
@@ -91,7 +91,7 @@ fn arguments() -> impl Strategy<Value = Vec<String>> {
     })
 }
 
-fn call() -> impl Strategy<Value = Called> {
+fn call() -> impl Strategy<Value = AnswerCall> {
     let long = "x".repeat(300);
     let ids =
         ["", " ", "a", "a", "call_1", "call_2", "call_3", "a b", "größe", "\u{0}", "\n", &long];
@@ -101,11 +101,11 @@ fn call() -> impl Strategy<Value = Called> {
     let known = owned(&["find_order", "photo", "broken"]);
     let name = prop_oneof![2 => select(known), 1 => select(owned(&names))];
     (option::weighted(0.8, select(owned(&ids))), name, arguments())
-        .prop_map(|(id, name, arguments)| Called { id, name, arguments })
+        .prop_map(|(id, name, arguments)| AnswerCall { id, name, arguments })
 }
 
-fn said() -> impl Strategy<Value = Said> {
-    (texts(), vec(call(), 0..4), any::<bool>()).prop_map(|(texts, calls, is_cut)| Said {
+fn said() -> impl Strategy<Value = wire::Answer> {
+    (texts(), vec(call(), 0..4), any::<bool>()).prop_map(|(texts, calls, is_cut)| wire::Answer {
         texts,
         calls,
         is_cut,

@@ -7,7 +7,7 @@ use toolcrib_testbed::CannedServer;
 
 use super::{
     accepted, agent, in_time, stream, vendor_model,
-    wire::{self, Said},
+    wire::{self, Answer},
 };
 
 /// Models by which an adapter tells what it may send: servers of other people's, OpenAI's own, and
@@ -36,7 +36,7 @@ impl Targets {
     pub(super) async fn start() -> Self {
         let mut targets = Vec::new();
         for (vendor, model) in MODELS {
-            let reply = stream(vendor, &wire::frames(vendor, &Said::text(&["Understood."])));
+            let reply = stream(vendor, &wire::frames(vendor, &Answer::text(&["Understood."])));
             let server = CannedServer::start(std::iter::repeat(reply)).await.unwrap();
             let over = || vendor_model(&server.url(), vendor, model).build().unwrap();
             let bare = Agent::builder().model(over()).build().unwrap();

@@ -4,7 +4,7 @@ use std::{borrow::Cow, cell::LazyCell};
 
 use serde::Serialize;
 use serde_json::{Map, Value, value::RawValue};
-use toolcrib_core::{Arguments, Digest, Message, Tool, ToolCall};
+use toolcrib_core::{Arguments, ContentBlock, Digest, Message, Tool, ToolCall};
 
 use super::{
     media::{self, Media},
@@ -14,6 +14,7 @@ use crate::adapters::{
     alternating::alternating,
     arguments::ObjectArguments,
     conversation::{Conversation, MessageList},
+    images::SentImages,
     prompt_prefix::PromptPrefix,
     protocol::RequestInput,
 };
