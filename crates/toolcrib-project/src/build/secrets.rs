@@ -8,7 +8,9 @@ use toolcrib_tools::Source;
 
 use crate::{
     bind::{located::is_declared, names::Names, part::Part},
-    file::{DatabaseSource, McpSection, ProjectFile, SECRET, Text, ToolDeclarations, is_secret_name},
+    file::{
+        DatabaseSource, McpSection, ProjectFile, SECRET, Text, ToolDeclarations, is_secret_name,
+    },
     user::secrets::{self, ProjectSecrets},
 };
 

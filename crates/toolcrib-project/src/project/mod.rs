@@ -24,7 +24,7 @@ use toolcrib_capabilities::{
 };
 use toolcrib_config::Diagnostics;
 use toolcrib_core::{KvStore, Model, Policy, ReliabilityRule, Secret, SecretError, Tool};
-use toolcrib_engine::{Engine, EngineBuilder, Limits, Personality, Redactor, Skills};
+use toolcrib_engine::{Deferral, Engine, EngineBuilder, Limits, Personality, Redactor, Skills};
 use toolcrib_mcp::McpClient;
 use toolcrib_models::Vendor;
 
@@ -337,7 +337,7 @@ impl Project {
 
     /// Which tools are deferred.
     pub fn deferral(&self) -> &Deferral {
-        &self.deferral
+        &self.tools.deferral
     }
 
     /// Probable mistakes in a project that loads.
