@@ -68,7 +68,7 @@ impl Recording {
                 KnownHistory { messages, ..KnownHistory::default() }
             }
         };
-        Self::with(session, history, known, turn, redactor, pending).await
+        Self::with(session, history, known, None, turn, redactor, pending).await
     }
 
     /// Continues the interrupted turn of a session, like [`begin`](Self::begin).
@@ -97,8 +97,9 @@ impl Recording {
             }
         }
         let known = KnownHistory { messages: Arc::new(known), ..KnownHistory::default() };
+        let began = Some(interrupted.began_ms);
         let (mut recording, messages) =
-            Self::with(session, history, known, turn, redactor, pending).await?;
+            Self::with(session, history, known, began, turn, redactor, pending).await?;
         recording.used = interrupted.usage;
         Ok((recording, messages, interrupted))
     }
@@ -107,6 +108,7 @@ impl Recording {
         session: Session,
         history: OwnedMutexGuard<History>,
         known: KnownHistory,
+        turn_began_ms: Option<u64>,
         turn: &mut TurnOptions,
         redactor: Redactor,
         pending: &PendingUsage,
@@ -123,7 +125,7 @@ impl Recording {
         let sent_parts = session.sent_parts().await.map_err(|error| failed(error.to_string()))?;
         // A secret that is known now is not sent again.
         sent_parts.retain(|json| matches!(redactor.text(json), Cow::Borrowed(_)));
-        let trace = Trace::of(&turn.events, redactor.clone());
+        let trace = Trace::of(&turn.events, redactor.clone(), turn_began_ms);
         let usage = pending.added_by(session.usage_store_id());
         let calls = CallRecorder::new(session.clone(), redactor.clone(), trace, usage);
         let calls = Arc::new(calls);
@@ -299,7 +301,10 @@ impl Recording {
     ) -> Result<(), RunError> {
         self.calls.trace.end(last, took);
         if self.awaits_approval() {
-            return self.write(messages, usage).await;
+            self.add(messages, usage)?;
+            // Also without further records, the events say how this process ended.
+            self.calls.add([]);
+            return self.flush().await;
         }
         let error = end.error.as_ref().map(|error| self.redactor.text(&error.message).into());
         let stopped = end.end_reason.as_str().into();

@@ -13,7 +13,8 @@ use std::{
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use toolcrib_core::{
-    __internal::millis, Digest, Event, EventKind, Events, SessionRecord, Subscription, TracedEvent,
+    __internal::{millis, now_ms},
+    Digest, Event, EventKind, Events, SessionRecord, Subscription, TracedEvent,
 };
 use toolcrib_engine::Redactor;
 
@@ -42,15 +43,38 @@ pub(super) struct Trace {
 
 #[derive(Default)]
 struct PendingEvents {
+    clock: TurnClock,
     events: Vec<TracedEvent>,
     /// The menus whose tools were listed.
     listed: HashSet<Digest>,
 }
 
+/// One clock over all processes of a turn: events count from the beginning of the turn, also where
+/// another process began it.
+#[derive(Default)]
+struct TurnClock {
+    /// When another process began the turn, in milliseconds since 1970.
+    turn_began_ms: Option<u64>,
+    /// The time from there to the beginning of this process, in milliseconds. Measured once, at the
+    /// first event: a change of the system's clock does not reorder the events of a process.
+    ahead_ms: Option<u64>,
+}
+
+impl TurnClock {
+    /// The time of an event in the turn, from that in this process.
+    fn in_turn(&mut self, at_ms: u64) -> u64 {
+        let Some(turn_began_ms) = self.turn_began_ms else { return at_ms };
+        let measured = || now_ms().saturating_sub(turn_began_ms).saturating_sub(at_ms);
+        self.ahead_ms.get_or_insert_with(measured).saturating_add(at_ms)
+    }
+}
+
 impl Trace {
-    /// Begins to listen.
-    pub(super) fn of(events: &Events, redactor: Redactor) -> Self {
-        let waiting = Arc::<Mutex<PendingEvents>>::default();
+    /// Begins to listen. `turn_began_ms` is the time at which another process began the turn, in
+    /// milliseconds since 1970.
+    pub(super) fn of(events: &Events, redactor: Redactor, turn_began_ms: Option<u64>) -> Self {
+        let clock = TurnClock { turn_began_ms, ahead_ms: None };
+        let waiting = Arc::new(Mutex::new(PendingEvents { clock, ..PendingEvents::default() }));
         let heard = Arc::clone(&waiting);
         // Every hub has the pattern `*`.
         let subscription = events.on("*", move |event| heard.lock().note(event)).ok();
@@ -137,6 +161,7 @@ impl PendingEvents {
         };
         fields.remove(of_content);
         fields.remove("type");
+        let at_ms = self.clock.in_turn(at_ms);
         self.events.push(TracedEvent { name: kind.name().into(), iteration, at_ms, fields });
     }
 }

@@ -21,6 +21,8 @@ pub(crate) struct InterruptedTurn {
     pub(crate) model: Arc<str>,
     /// The skills that the caller activated.
     pub(crate) skills: Vec<SkillId>,
+    /// Its beginning, in milliseconds since 1970.
+    pub(crate) began_ms: u64,
     /// Usage and cost so far.
     pub(crate) usage: Usage,
     /// The number of responses.
@@ -131,6 +133,7 @@ pub(super) fn interrupted(session: &SessionHistory) -> Option<InterruptedTurn> {
         message: message.unwrap_or_default(),
         model: Arc::clone(&turn.model),
         skills: turn.skills.clone(),
+        began_ms: turn.began_ms,
         usage: turn.usage,
         responses: u32::try_from(responses.clone().count()).unwrap_or(u32::MAX),
         succeeded: made.filter(|call| ok.contains(&call.id)).cloned().collect(),
