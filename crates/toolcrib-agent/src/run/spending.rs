@@ -5,8 +5,8 @@ use std::{mem, sync::Arc};
 
 use tokio::task::spawn_blocking;
 use toolcrib_core::{
-    BudgetUse, Menu, ModelErrorClass, Price, SessionOwner, SessionStoreError, ToolResult, Usage,
-    UsageEntry, UsageSource, UsageStore,
+    BudgetUse, Menu, Message, ModelErrorClass, Price, SessionOwner, SessionStoreError, ToolResult,
+    Usage, UsageEntry, UsageSource, UsageStore,
 };
 
 use super::{guard::ReachedLimit, parts::AgentParts, pending_usage::PendingUsage};
@@ -150,6 +150,16 @@ impl Spending {
             let usage = Usage::of_tool(result.cost_usd);
             let mut entry = UsageEntry::new(UsageSource::Tool(name.into())).used(&usage);
             entry.result_chars = result.text.chars().count() as u64;
+            self.add(entry);
+        }
+    }
+
+    /// Counts the result of a call that another process of the run made.
+    pub(super) fn kept(&mut self, result: &Message) {
+        if let Message::Tool { name, text, .. } = result {
+            let name = name.chars().take(64).collect::<String>();
+            let mut entry = UsageEntry::new(UsageSource::Tool(name.into()));
+            (entry.count, entry.result_chars) = (1, text.chars().count() as u64);
             self.add(entry);
         }
     }

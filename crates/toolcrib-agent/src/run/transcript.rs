@@ -3,8 +3,8 @@
 use std::{collections::HashSet, mem, sync::Arc};
 
 use toolcrib_core::{
-    Attachments, EventKind, ImageNotice, Menu, Message, ModelRequest, ModelResponse, StopReason,
-    ToolCall, ToolChoice, ToolResult, Usage,
+    Attachments, ErrorCode, EventKind, ImageNotice, Menu, Message, ModelRequest, ModelResponse,
+    StopReason, ToolCall, ToolChoice, ToolResult, Usage,
 };
 use toolcrib_engine::{Notice, ReliabilityContext};
 
@@ -406,14 +406,19 @@ impl<'a> Transcript<'a> {
     pub(super) fn keep_interrupted(&mut self, calls: Vec<InterruptedCall>, made: Vec<ToolResult>) {
         self.keep_rewritten(&made);
         let mut results = made.iter().map(message_of);
+        let waits = made.iter().any(is_waiting);
         let messages = Arc::make_mut(&mut self.messages);
         for InterruptedCall { call, state } in calls {
+            if let CallState::Unknown(_) = state
+                && let Some(recording) = &mut self.recording
+            {
+                recording.outcome_unknown(&call.id);
+            }
             messages.push(match state {
-                CallState::Ended(result) => result,
-                CallState::Lost(result) => result,
-                CallState::Unknown(result) => {
-                    if let Some(recording) = &mut self.recording {
-                        recording.outcome_unknown(&call.id);
+                CallState::Ended(result) | CallState::Lost(result) | CallState::Unknown(result) => {
+                    // The process that made it has not counted it.
+                    if !waits {
+                        self.report.spending.kept(&result);
                     }
                     result
                 }
@@ -434,7 +439,16 @@ impl<'a> Transcript<'a> {
             self.report.used(Usage::of_tool(result.cost_usd));
         }
         self.report.add_children();
-        self.report.spending.called(&results);
+        // The results of a response count once all are in the history: a run that resumes this one has them
+        // again.
+        if !results.iter().any(is_waiting) {
+            self.report.spending.called(&results);
+        }
         self.tool_calls.extend(results);
     }
+}
+
+/// Whether a call waits for approval.
+fn is_waiting(result: &ToolResult) -> bool {
+    result.code == Some(ErrorCode::AwaitingApproval)
 }
