@@ -140,6 +140,59 @@ impl FilesHandle {
         Ok(EditResult { bytes: written.bytes, line, count, diff })
     }
 
+    /// The difference that [`write_of_model`](Self::write_of_model) would make to a file that exists, in
+    /// the unified format. Nothing changes.
+    ///
+    /// # Errors
+    /// As [`write_of_model`](Self::write_of_model); also if there is no such file.
+    pub async fn preview_write_of_model(
+        &self,
+        cx: &ToolContext,
+        path: &str,
+        text: String,
+        shown: Option<TextOrigin>,
+    ) -> Result<String, ToolError> {
+        self.preview(cx, path, Change::WriteOfModel(text, shown)).await
+    }
+
+    /// The difference that [`edit_of_model`](Self::edit_of_model) would make, in the unified format. Nothing
+    /// changes.
+    ///
+    /// # Errors
+    /// As [`edit_of_model`](Self::edit_of_model).
+    pub async fn preview_edit_of_model(
+        &self,
+        cx: &ToolContext,
+        path: &str,
+        replacements: impl Into<Vec<Replacement>>,
+        shown: Option<TextOrigin>,
+    ) -> Result<String, ToolError> {
+        self.preview(cx, path, Change::Edit(replacements.into(), shown)).await
+    }
+
+    async fn preview(
+        &self,
+        cx: &ToolContext,
+        path: &str,
+        change: Change,
+    ) -> Result<String, ToolError> {
+        self.check_writable().map_err(FileError::into_tool_error)?;
+        let path = RelativePath::parse(path).map_err(FileError::into_tool_error)?;
+        self.run(cx, move |handle, cx, _| {
+            let limit = handle.limits().max_file_bytes;
+            change.check_size(&path, limit)?;
+            let located = handle.top().locate(&path, Purpose::Replace)?;
+            let old = compare(cx, &located, limit)?;
+            let not_found = || FileError::NotFound { path: located.written.clone() };
+            let old = old.ok_or_else(not_found)?;
+            let before = TextFile::of(&old.bytes).ok_or_else(not_found)?.text;
+            let (content, _) = change.apply(cx, Some(&old), &located, limit)?;
+            let after = TextFile::of(&content).ok_or_else(not_found)?.text;
+            Ok(diff(&before, &after))
+        })
+        .await
+    }
+
     async fn change(
         &self,
         cx: &ToolContext,

@@ -450,7 +450,7 @@ pub enum EventKind {
         code: Option<ErrorCode>,
         /// The text of the result, or of the error.
         value: Arc<str>,
-        /// Duration.
+        /// Duration, without waits for approval and for answers of people.
         duration_ms: u64,
         /// The cost.
         #[serde(skip_serializing_if = "Option::is_none")]

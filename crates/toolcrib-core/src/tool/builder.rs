@@ -2,17 +2,19 @@
 
 use std::{future::Future, sync::Arc, time::Duration};
 
+use futures_util::future::BoxFuture;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::{
     Tool, ToolBody,
     availability::{Availability, IntoAvailability},
+    call_preview::CallPreview,
     capabilities::Capabilities,
     context::ToolContext,
     definition::{
-        Annotations, ArtifactPolicy, InvalidToolError, Lifetime, OnCollision, ProgramDigest,
-        ResourceKey, ToolDefinition, ToolSettings,
+        Annotations, ArtifactPolicy, InvalidToolError, Lifetime, OnCollision, Previewer,
+        ProgramDigest, ResourceKey, ToolDefinition, ToolSettings,
     },
     function::{BlockingHandler, Handler},
     output::IntoToolOutput,
@@ -213,6 +215,21 @@ impl ToolBuilder {
         key: impl Fn(&Value) -> Option<String> + Send + Sync + 'static,
     ) -> Self {
         self.settings.resource = Some(ResourceKey(Arc::new(key)));
+        self
+    }
+
+    /// Shows a person who approves a call what it would change, by a function of its validated
+    /// arguments that changes nothing. The context has no handles but those that the tool was made
+    /// with. `None`, a failure, or no result within two seconds shows the arguments only. Default: none.
+    pub fn preview<F, Fut>(mut self, preview: F) -> Self
+    where
+        F: Fn(Value, ToolContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Option<CallPreview>> + Send + 'static,
+    {
+        let preview = move |args, cx| -> BoxFuture<'static, Option<CallPreview>> {
+            Box::pin(preview(args, cx))
+        };
+        self.settings.preview = Some(Previewer(Arc::new(preview)));
         self
     }
 

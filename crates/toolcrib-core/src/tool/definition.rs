@@ -2,12 +2,13 @@
 
 use std::{borrow::Cow, sync::Arc, time::Duration};
 
+use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{
-    availability::Availability, capabilities::Capabilities, missing_reason::MissingReason,
-    text_origin::TextOrigin,
+    availability::Availability, call_preview::CallPreview, capabilities::Capabilities,
+    context::ToolContext, missing_reason::MissingReason, text_origin::TextOrigin,
 };
 use crate::{
     json::{
@@ -88,6 +89,19 @@ type KeyOfArguments = dyn Fn(&Value) -> Option<String> + Send + Sync;
 
 crate::internal::debug_fields!(ResourceKey);
 
+/// Shows what a call would change.
+#[derive(Clone)]
+pub(crate) struct Previewer(pub(crate) Arc<PreviewOfCall>);
+
+type PreviewOfCall =
+    dyn Fn(Value, ToolContext) -> BoxFuture<'static, Option<CallPreview>> + Send + Sync;
+
+impl fmt::Debug for Previewer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Previewer")
+    }
+}
+
 /// The digest of the program that a tool runs.
 #[derive(Clone)]
 pub(crate) struct ProgramDigest(pub(crate) Arc<dyn Fn() -> Digest + Send + Sync>);
@@ -130,6 +144,7 @@ pub(crate) struct ToolSettings {
     pub(crate) sequential: bool,
     pub(crate) inline: bool,
     pub(crate) resource: Option<ResourceKey>,
+    pub(crate) preview: Option<Previewer>,
     pub(crate) program: Option<ProgramDigest>,
     pub(crate) availability: Option<Availability>,
     pub(crate) refused: Option<MissingReason>,
@@ -405,6 +420,16 @@ impl ToolDefinition {
     /// [`ToolBuilder::resource`](crate::ToolBuilder::resource).
     pub fn resource(&self, args: &Value) -> Option<String> {
         self.settings.resource.as_ref().and_then(|key| (key.0)(args))
+    }
+
+    /// What a call would change; `None` if the tool does not show it. See
+    /// [`ToolBuilder::preview`](crate::ToolBuilder::preview).
+    pub fn preview(
+        &self,
+        args: Value,
+        cx: ToolContext,
+    ) -> Option<BoxFuture<'static, Option<CallPreview>>> {
+        self.settings.preview.as_ref().map(|preview| (preview.0)(args, cx))
     }
 
     /// Whether a call runs alone: earlier calls of the batch have ended, and later ones have not

@@ -4,6 +4,7 @@ pub(crate) mod agent_task;
 pub(crate) mod attachment;
 pub(crate) mod availability;
 mod builder;
+pub(crate) mod call_preview;
 pub(crate) mod capabilities;
 pub(crate) mod clarification;
 pub(crate) mod client_port;
@@ -36,6 +37,7 @@ pub use self::{
     attachment::{Attachment, AttachmentError, Attachments},
     availability::IntoAvailability,
     builder::ToolBuilder,
+    call_preview::CallPreview,
     capabilities::{Capabilities, CapabilityGranter},
     clarification::{Clarification, ClarificationOutcome, Clarifier},
     client_port::{ClientAbilities, ClientHandle, ClientPort, ClientRefusal},

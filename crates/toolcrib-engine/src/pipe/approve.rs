@@ -8,7 +8,7 @@ use futures_util::FutureExt as _;
 use serde::Deserialize;
 use serde_json::json;
 use toolcrib_core::{
-    __internal::panic_text, Approval, ApprovalRequest, Approver, ErrorCode, EventKind,
+    __internal::panic_text, Approval, ApprovalRequest, Approver, CallPreview, ErrorCode, EventKind,
     NotStorableError, PendingCall, Rule,
 };
 
@@ -26,6 +26,7 @@ pub(super) async fn approve(
     call: &Call,
     pending: PendingCall<'_>,
     rule: &Rule,
+    preview: Option<CallPreview>,
 ) -> Result<(), Failure> {
     let parent = batch.situation.personality.parent.as_deref();
     let (rule_of_task, id_of_task);
@@ -56,7 +57,7 @@ pub(super) async fn approve(
         rule: Arc::clone(&rule.label),
         reason: rule.reason.as_ref().map(|reason| batch.engine.redactor.text(reason).into()),
     });
-    let decision = AssertUnwindSafe(asking.decide(approver, pending)).catch_unwind();
+    let decision = AssertUnwindSafe(asking.decide(approver, pending, preview)).catch_unwind();
     tokio::select! {
         biased;
         () = batch.cancellation.cancelled() => {
@@ -88,6 +89,7 @@ impl ApprovalStage<'_> {
         &self,
         approver: Option<&Arc<dyn Approver>>,
         pending: PendingCall<'_>,
+        preview: Option<CallPreview>,
     ) -> Approval {
         let Some(approver) = approver else { return self.ask_a_person(pending).await };
         let engine = self.batch.engine;
@@ -96,7 +98,10 @@ impl ApprovalStage<'_> {
         let (origin, bytes) = (pending.tool.shared_origin(), text_bytes(pending.args));
         let arguments = engine.validators.aside(origin, bytes, work).await;
         let arguments = arguments.unwrap_or(Err(NotStorableError::Secret));
-        approver.approve(ApprovalRequest::new(pending, self.rule, &arguments)).await
+        let mut request = ApprovalRequest::new(pending, self.rule, &arguments);
+        request.preview = preview;
+        (request.position, request.alike) = (self.call.alike.position, self.call.alike.count);
+        approver.approve(request).await
     }
 
     fn settled(&self, decision: &str) {

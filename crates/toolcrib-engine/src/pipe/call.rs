@@ -2,8 +2,11 @@
 
 use std::{
     path::Path,
-    sync::{Arc, OnceLock, atomic::AtomicBool},
-    time::Instant,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
 };
 
 use serde_json::Value;
@@ -84,6 +87,37 @@ pub(super) struct Call {
     pub(super) rewritten: bool,
     /// Whether other calls of its batch run at the same time.
     pub(super) has_siblings: bool,
+    pub(super) alike: Alike,
+    /// The time that it waited for people, in microseconds: not a time of the call.
+    pub(super) waited_us: AtomicU64,
+}
+
+/// The place of a call among those of its tool that run at the same time.
+#[derive(Clone, Copy)]
+pub(super) struct Alike {
+    /// From 0.
+    pub(super) position: usize,
+    /// The number of these calls, itself included.
+    pub(super) count: usize,
+}
+
+impl Default for Alike {
+    fn default() -> Self {
+        Self { position: 0, count: 1 }
+    }
+}
+
+impl Call {
+    /// Notes a wait for a person.
+    pub(super) fn has_waited(&self, time: Duration) {
+        let time = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        self.waited_us.fetch_add(time, Ordering::Relaxed);
+    }
+
+    /// The time of all waits for people.
+    pub(super) fn waited(&self) -> Duration {
+        Duration::from_micros(self.waited_us.load(Ordering::Relaxed))
+    }
 }
 
 /// A call's outcome, before its text is cut, cleaned and fenced.

@@ -36,6 +36,7 @@ mod middleware;
 mod output;
 mod plan;
 mod policy;
+mod preview;
 mod progress;
 mod record;
 mod redact;
@@ -55,7 +56,10 @@ use std::{
     any::Any,
     mem,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, atomic::AtomicBool},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64},
+    },
     time::Instant,
 };
 
@@ -76,7 +80,7 @@ pub(crate) use self::{
     conversation::read_call,
 };
 use self::{
-    call::{Call, Failure, OversizedResult, RawResult, ResultState},
+    call::{Alike, Call, Failure, OversizedResult, RawResult, ResultState},
     clarify::CallClarifier,
     indirect::RedirectedCall,
     secrets::DeclaredSecrets,
@@ -146,14 +150,22 @@ impl Batch<'_> {
         while let Some(first) = calls.next() {
             let alone = is_sequential(&first) || calls.peek().is_none_or(is_sequential);
             if alone {
-                settled.push(self.settle(first, shares, false).await);
+                settled.push(self.settle(first, shares, None).await);
                 continue;
             }
             let mut together = vec![first];
             while let Some(call) = calls.next_if(|call| !is_sequential(call)) {
                 together.push(call);
             }
-            let together = together.into_iter().map(|call| self.settle(call, shares, true));
+            let names: Vec<_> = together.iter().map(|call| Arc::clone(&call.call.name)).collect();
+            let together = together.into_iter().enumerate().map(|(at, call)| {
+                let is_alike = |name: &&Arc<str>| **name == call.call.name;
+                let alike = Alike {
+                    position: names.iter().take(at).filter(is_alike).count(),
+                    count: names.iter().filter(is_alike).count(),
+                };
+                self.settle(call, shares, Some(alike))
+            });
             settled.extend(join_all(together).await);
         }
         settled
@@ -193,15 +205,17 @@ impl Batch<'_> {
         self.finish(call, ended, usize::MAX, stored_parts::StoredParts::default()).await
     }
 
-    /// Runs one call up to the budget: to the end if its result is within its share.
+    /// Runs one call up to the budget: to the end if its result is within its share. `alike` is its
+    /// place among the calls of its tool that run at the same time; `None` if it runs alone.
     async fn settle(
         &self,
         call: RedirectedCall,
         shares: budget::Shares,
-        has_siblings: bool,
+        alike: Option<Alike>,
     ) -> ResultState {
         let mut call = record::begin(self, call).await;
-        call.has_siblings = has_siblings;
+        call.has_siblings = alike.is_some();
+        call.alike = alike.unwrap_or_default();
         let mut ended = self.attempt(&mut call, shares).await;
         call.sizes.outcome("reduce", &ended);
         // Read first: secrets that another call adds from here on may come too late.
@@ -280,7 +294,11 @@ impl Batch<'_> {
         let args = validate::as_json(tool, call)?;
         let pending = || self.pending(tool, call, args);
         if let policy::PolicyDecision::Ask(rule) = ruled {
-            approve::approve(self, call, pending(), rule).await?;
+            let asked = Instant::now();
+            let preview = preview::preview(self, tool, call, args, shares).await;
+            let approved = approve::approve(self, call, pending(), rule, preview).await;
+            call.has_waited(asked.elapsed());
+            approved?;
         }
         // Meanwhile a rule may have halted at another call.
         self.unless_halted()?;
@@ -312,7 +330,9 @@ impl Batch<'_> {
         let (context, progress) = self.context(tool, call, shares, &wait);
         let context = grant::grant(self, pending(), context)?;
         intent::before(self, call, &pending).await?;
-        Ok(match run::run(self, tool, call, args, context, progress, &wait).await {
+        let ran = run::run(self, tool, call, args, context, progress, &wait).await;
+        call.has_waited(wait.so_far());
+        Ok(match ran {
             Ok(output) => output::fitting(self, tool, output).await,
             failed => failed,
         })
@@ -377,6 +397,8 @@ impl Batch<'_> {
             plan: None,
             rewritten: false,
             has_siblings: false,
+            alike: Alike::default(),
+            waited_us: AtomicU64::new(0),
         };
         match middleware::Chain::of(self, tool).consult(self, tool, &mut call).await {
             Ok(middleware::ChainVerdict::Proceed) => Ok(()),

@@ -2,7 +2,10 @@
 
 use std::{
     borrow::Cow,
-    sync::{Arc, atomic::AtomicBool},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64},
+    },
     time::Instant,
 };
 
@@ -15,7 +18,7 @@ use toolcrib_core::{
 
 use super::{
     arguments::{self, InvalidArguments, ReadArguments},
-    call::{Batch, Call},
+    call::{Alike, Batch, Call},
     fence::FencedResult,
     indirect::RedirectedCall,
     intent, redact,
@@ -59,6 +62,8 @@ pub(super) async fn begin(batch: &Batch<'_>, directed: RedirectedCall) -> Call {
         plan: None,
         rewritten: false,
         has_siblings: false,
+        alike: Alike::default(),
+        waited_us: AtomicU64::new(0),
     };
     let shown = match redact::is_large(&call.args) {
         true => Some(redact::arguments(batch, &call.args).await),
@@ -119,7 +124,7 @@ pub(super) async fn end(
         result.artifacts = cut.artifacts.iter().map(|entry| Arc::clone(&entry.id)).collect();
     }
     result.produced_chars = cut.produced_chars;
-    result.duration = call.began.elapsed();
+    result.duration = call.began.elapsed().saturating_sub(call.waited());
     intent::after(batch, tool, &call, result.code, Some(&result)).await;
     let (produced_bytes, stages) = call.sizes.take();
     batch.call_counter.note(call.args_digest);

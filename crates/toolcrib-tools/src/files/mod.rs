@@ -242,7 +242,10 @@ impl FilesTool {
         let body = Body { tool: self, folders: folders.iter().map(handle).collect(), shown };
         let builder = declaration.into_builder().project_text();
         let mut builder = builder.capabilities(capabilities).own_handles();
-        if !self.writes() {
+        if self.writes() {
+            let body = body.clone();
+            builder = builder.preview(move |args, cx| body.clone().preview(args, cx));
+        } else {
             builder = builder.dry_run();
         }
         let made = builder.handler(move |args: Value, cx| body.clone().call(args, cx));

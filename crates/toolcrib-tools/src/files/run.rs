@@ -6,7 +6,9 @@ use serde_json::Value;
 use toolcrib_capabilities::files::{
     FilePart, FileRange, FilesHandle, Replacement, Search, SearchMode,
 };
-use toolcrib_core::{ContentBlock, ErrorCode, TextOrigin, ToolContext, ToolError, ToolOutput};
+use toolcrib_core::{
+    CallPreview, ContentBlock, ErrorCode, TextOrigin, ToolContext, ToolError, ToolOutput,
+};
 
 use super::{
     ALL, CONTENT, CONTEXT, DEPTH, EDITS, ENCODING, FIRST_COLUMN, FIRST_LINE, FOLDER, FROM,
@@ -63,6 +65,24 @@ impl Body {
             }
         };
         result.map(ToolOutput::text)
+    }
+
+    /// What a call would change; `None` for a file that does not exist yet.
+    pub(super) async fn preview(self, args: Value, cx: ToolContext) -> Option<CallPreview> {
+        let files = self.folder(&args).ok()?;
+        let (path, shown) = (string(&args, PATH), self.shown);
+        let (difference, argument) = match self.tool {
+            FilesTool::Write => {
+                let content = string(&args, CONTENT).into_owned();
+                (files.preview_write_of_model(&cx, &path, content, shown).await, CONTENT)
+            }
+            FilesTool::Patch => {
+                let edits = replacements(&args).ok()?;
+                (files.preview_edit_of_model(&cx, &path, edits, shown).await, EDITS)
+            }
+            _ => return None,
+        };
+        difference.ok().map(|difference| CallPreview::new(difference, [argument]))
     }
 
     /// The folder that the call names, or the only one.

@@ -19,6 +19,7 @@ pub use self::{
 use crate::{
     policy::Rule,
     tool::{
+        call_preview::CallPreview,
         clarification::{Clarification, ClarificationOutcome},
         pending_call::PendingCall,
     },
@@ -34,16 +35,25 @@ pub struct ApprovalRequest<'a> {
     pub rule: &'a Rule,
     /// The arguments as they may be stored and shown: a known secret is a reference.
     pub arguments: &'a Result<StoredArguments, NotStorableError>,
+    /// The number of calls of this tool that the model makes at the same time, this one included. The
+    /// others are asked about too, unless a check or a rule decides on them, so that an approver may
+    /// wait for them and ask once.
+    pub alike: usize,
+    /// The position of this call among them, from 0.
+    pub position: usize,
+    /// What the call would change, if its tool [shows that](crate::ToolBuilder::preview). It may have
+    /// changed when the call runs.
+    pub preview: Option<CallPreview>,
 }
 
 impl<'a> ApprovalRequest<'a> {
-    /// A request.
+    /// A request for one call.
     pub fn new(
         call: PendingCall<'a>,
         rule: &'a Rule,
         arguments: &'a Result<StoredArguments, NotStorableError>,
     ) -> Self {
-        Self { call, rule, arguments }
+        Self { call, rule, arguments, alike: 1, position: 0, preview: None }
     }
 }
 
