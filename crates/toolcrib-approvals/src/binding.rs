@@ -69,3 +69,18 @@ pub(crate) fn scope_of(request: &ApprovalRequest<'_>, arguments: &StoredArgument
     };
     bound.digest()
 }
+
+/// The digest of a tool for one identity and conversation: what a person permits for a session.
+pub(crate) fn tool_scope_of(request: &ApprovalRequest<'_>) -> Digest {
+    let (tool, identity) = (request.tool, request.identity);
+    Digest::of_json(&json!({
+        "form": "toolcrib-tool-1",
+        "tenant": identity.tenant,
+        "principal": identity.principal,
+        "conversation": identity.conversation,
+        "tool": tool.name(),
+        "origin": tool.origin(),
+        "definition": tool.approved_digest(),
+        "rule": request.rule.label,
+    }))
+}

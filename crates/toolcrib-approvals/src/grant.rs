@@ -1,13 +1,13 @@
 //! The arguments that a grant permits.
 
-use std::{fmt, str::FromStr, sync::Arc};
+use std::{collections::BTreeSet, fmt, str::FromStr, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 use toolcrib_core::{ArgumentMatch, Effect};
 
 /// The calls of one tool that a grant permits. Arguments that no condition names must equal those
-/// of the approved call, unless any are permitted.
+/// of the approved call, unless they or any may differ.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GrantScope {
     /// Whether arguments without a condition may have any value.
@@ -16,6 +16,9 @@ pub struct GrantScope {
     /// The values of the arguments without a condition.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub(crate) same: Map<String, Value>,
+    /// The arguments that may have any value, or be absent.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) free: BTreeSet<String>,
     /// The conditions, as written.
     #[serde(default, rename = "where", skip_serializing_if = "Vec::is_empty")]
     pub(crate) conditions: Vec<String>,
@@ -110,7 +113,22 @@ impl GrantScope {
             _ => Map::new(),
         };
         same.retain(|name, _| parsed.iter().all(|condition| condition.argument != *name));
-        Ok(Self { any, same, conditions })
+        Ok(Self { any, same, free: BTreeSet::new(), conditions })
+    }
+
+    /// The same, where arguments may have any value, or be absent.
+    ///
+    /// # Errors
+    /// [`InvalidConditionError`].
+    pub(crate) fn freeing(
+        arguments: &Value,
+        free: BTreeSet<String>,
+        conditions: Vec<String>,
+        any: bool,
+    ) -> Result<Self, InvalidConditionError> {
+        let mut scope = Self::new(arguments, conditions, any)?;
+        scope.same.retain(|name, _| !free.contains(name));
+        Ok(Self { free, ..scope })
     }
 
     /// The first condition that arguments do not meet, if there is one.
@@ -126,7 +144,10 @@ impl GrantScope {
         let Value::Object(entries) = arguments else { return false };
         let conditions = self.conditions.iter().map(|text| text.parse::<Condition>());
         let Ok(conditions) = conditions.collect::<Result<Vec<_>, _>>() else { return false };
-        let is_free = |name: &str| conditions.iter().any(|condition| condition.argument == name);
+        let is_free = |name: &str| {
+            self.free.contains(name)
+                || conditions.iter().any(|condition| condition.argument == name)
+        };
         let others = || entries.iter().filter(|(name, _)| !is_free(name));
         let is_same = self.any
             || others().count() == self.same.len()
@@ -139,7 +160,8 @@ impl GrantScope {
 impl fmt::Display for GrantScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let same = self.same.iter().map(|(name, value)| format!("{name}={value}"));
-        let mut parts: Vec<_> = self.conditions.iter().cloned().chain(same).collect();
+        let free = self.free.iter().map(|name| format!("any {name}"));
+        let mut parts: Vec<_> = self.conditions.iter().cloned().chain(free).chain(same).collect();
         if self.any {
             parts.push("any other arguments".to_owned());
         }
@@ -180,6 +202,18 @@ mod tests {
         ] {
             assert_eq!(small.permits(&call), permitted, "{call}");
         }
+    }
+
+    #[test]
+    fn freed_arguments_may_differ_or_be_absent() {
+        let call = json!({ "to": "ann", "amount": 50 });
+        let scope = GrantScope::freeing(&call, ["amount".to_owned()].into(), Vec::new(), false);
+        let scope = scope.unwrap();
+        assert_eq!(scope.to_string(), r#"any amount, to="ann""#);
+        assert!(scope.permits(&json!({ "to": "ann", "amount": 1 })));
+        assert!(scope.permits(&json!({ "to": "ann" })));
+        assert!(!scope.permits(&json!({ "to": "bob", "amount": 1 })));
+        assert!(!scope.permits(&json!({ "to": "ann", "amount": 1, "more": 1 })));
     }
 
     #[test]

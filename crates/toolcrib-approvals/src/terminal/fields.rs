@@ -1,9 +1,10 @@
 //! A call's arguments as lines for a person: everything, the most important first.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, sync::Arc};
 
 use serde_json::Value;
 use toolcrib_core::{__internal::marked, ArgumentPart, StoredArguments};
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// Words of names, by the importance of their values.
 const AMOUNTS: &[&str] = &[
@@ -78,24 +79,40 @@ struct Field {
 
 /// The arguments in full, one line or more for each value, indented. Amounts come first, then ids,
 /// addresses, and the rest, each in the order of the call. Invisible, bidirectional and control
-/// characters are written as `\u{…}`. A line is at most `width` characters long.
+/// characters are written as `\u{…}`. A line is at most `width` columns wide, from 26 columns on.
 pub fn shown_arguments(arguments: &StoredArguments, width: usize) -> String {
+    shown_without(arguments, &[], width)
+}
+
+/// The same without some arguments, which are shown otherwise.
+pub(super) fn shown_without(
+    arguments: &StoredArguments,
+    without: &[Arc<str>],
+    width: usize,
+) -> String {
+    let mut rest = arguments.clone();
+    if let Value::Object(entries) = &mut rest.value {
+        entries.retain(|name, _| without.iter().all(|other| **other != **name));
+    }
+    let arguments = &rest;
     let mut fields = Vec::new();
     collect(&arguments.value, &mut String::new(), "", &mut String::new(), arguments, &mut fields);
     fields.sort_by_key(|field| field.importance);
-    let widest = fields.iter().map(|field| field.path.chars().count());
+    let widest = fields.iter().map(|field| field.path.width());
     let column = widest.filter(|length| *length <= NAMES).max().unwrap_or_default();
     let mut lines = String::new();
     if fields.is_empty() {
         lines.push_str("    (none)\n");
     }
     for Field { path, value, note, .. } in fields {
-        let length = path.chars().count();
+        let length = path.width();
         let own_line = length > column;
         let room = width.saturating_sub(4 + 2 + if own_line { 0 } else { column }).max(20);
         let mut rows = value.split('\n').flat_map(|line| cut(line, room));
         if own_line {
-            let _ = writeln!(lines, "    {path}");
+            cut(&path, width.saturating_sub(4).max(20)).iter().for_each(|row| {
+                let _ = writeln!(lines, "    {row}");
+            });
         } else {
             let first = rows.next().unwrap_or_default();
             let _ = writeln!(lines, "    {path}{}  {first}", " ".repeat(column - length));
@@ -105,7 +122,9 @@ pub fn shown_arguments(arguments: &StoredArguments, width: usize) -> String {
             let _ = writeln!(lines, "{}│ {row}", " ".repeat(indent));
         }
         if !note.is_empty() {
-            let _ = writeln!(lines, "{}  ({note})", " ".repeat(indent));
+            for row in cut(&format!("({note})"), room) {
+                let _ = writeln!(lines, "{}  {row}", " ".repeat(indent));
+            }
         }
     }
     lines
@@ -224,7 +243,7 @@ fn multiline(text: &str, parts: &[ArgumentPart<'_>]) -> String {
     shown
 }
 
-fn visible(text: &str, shown: &mut String, is_quoted: bool) {
+pub(super) fn visible(text: &str, shown: &mut String, is_quoted: bool) {
     for (c, is_hidden) in marked(text) {
         match c {
             '\n' if is_quoted => shown.push_str("\\n"),
@@ -246,16 +265,17 @@ fn is_odd_space(c: char) -> bool {
     c.is_whitespace() && !matches!(c, ' ' | '\n' | '\t')
 }
 
-/// A line in parts of at most `room` characters; at least one. Joined, they are the line: it is cut
+/// A line in parts of at most `room` columns; at least one. Joined, they are the line: it is cut
 /// after a space, which stays, or within a long word.
-fn cut(line: &str, room: usize) -> Vec<String> {
+pub(super) fn cut(line: &str, room: usize) -> Vec<String> {
     let mut rows = vec![String::new()];
     let mut filled = 0;
     for c in line.chars() {
+        let columns = c.width().unwrap_or_default();
         let Some(row) = rows.last_mut() else { break };
-        if filled < room {
+        if filled + columns <= room {
             row.push(c);
-            filled += 1;
+            filled += columns;
             continue;
         }
         let after_space = row.rfind(' ').map_or(row.len(), |space| space + 1);
@@ -264,7 +284,7 @@ fn cut(line: &str, room: usize) -> Vec<String> {
             false => String::new(),
         };
         next.push(c);
-        filled = next.chars().count();
+        filled = next.width();
         rows.push(next);
     }
     rows
@@ -321,7 +341,7 @@ mod tests {
         fn texts_stay_within_their_lines(text in "\\PC*|[\\x00-\\x20\\u{202a}-\\u{202e}\\u{200b}a-c\\\\\"]{0,60}") {
             let lines = shown(json!({ "text": text }));
             for line in lines.lines() {
-                prop_assert!(line.chars().count() <= 48 && line.starts_with("    "), "{line}");
+                prop_assert!(line.width() <= 48 && line.starts_with("    "), "{line}");
                 let mut last = None;
                 for c in line.chars() {
                     prop_assert!(!is_hidden(last, c, None) || last.is_some_and(|l| !l.is_ascii()), "{line}");

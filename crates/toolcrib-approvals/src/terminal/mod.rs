@@ -1,19 +1,36 @@
 //! Approval by the person at the terminal.
 
+mod bounds;
+mod difference;
 mod fields;
 mod input;
 mod prompt;
 
-use std::{any::Any, collections::HashSet, fmt, io, io::IsTerminal as _, sync::Arc};
-
-use parking_lot::Mutex;
-use tokio::sync;
-use toolcrib_core::{
-    Approval, ApprovalRequest, Approver, BoxFuture, Clarification, ClarificationOutcome, Digest,
+use std::{
+    any::Any,
+    collections::HashSet,
+    fmt, io,
+    io::{IsTerminal as _, Write as _},
+    sync::Arc,
+    time::Duration,
 };
 
+use parking_lot::Mutex;
+use tokio::{
+    sync::{self, Notify},
+    time::timeout,
+};
+use toolcrib_core::{
+    Approval, ApprovalRequest, Approver, BoxFuture, CallPreview, Clarification,
+    ClarificationOutcome, Digest, StoredArguments,
+};
+
+use self::bounds::{Bounds, Permission};
 pub use self::fields::shown_arguments;
-use crate::binding::scope_of;
+use crate::binding::{scope_of, tool_scope_of};
+
+/// How long a question waits for the next of the other calls that the model makes at the same time.
+const NEXT_CALL: Duration = Duration::from_millis(300);
 
 const NO_TERMINAL: &str = "standard input and standard error are not a terminal";
 
@@ -21,14 +38,16 @@ const NO_TERMINAL: &str = "standard input and standard error are not a terminal"
 type Pause = Box<dyn Any + Send>;
 
 /// An [`Approver`] that asks at the terminal: it prints the whole call to standard error and reads
-/// the answer from standard input. One question at a time.
+/// the answer from standard input. One question at a time; calls of one tool that the model makes at
+/// the same time are one question, which shows all of them.
 ///
-/// The person may permit the call once, or the same tool with exactly the same arguments for as
-/// long as this approver exists, or refuse. Everything else than `y`, `yes` and `r` refuses, as does
-/// the end of the input. Text that was typed before the question does not answer it. Without a
-/// terminal on both streams each call is refused.
+/// The person may permit the calls once, or the same tool with exactly the same arguments for as
+/// long as this approver exists, or the same tool within bounds (arguments, count, time) for as long
+/// as this approver exists in the same conversation, or refuse. Everything else than `y`, `yes`, `r`,
+/// `a` and numbers of calls refuses, as does the end of the input. Text that was typed before the
+/// question does not answer it. Without a terminal on both streams each call is refused.
 ///
-/// Clones share the calls that were permitted for the run.
+/// Clones share what was permitted.
 #[derive(Clone)]
 pub struct TerminalApprover(Arc<Shared>);
 
@@ -39,6 +58,52 @@ struct Shared {
     asking: sync::Mutex<()>,
     /// The calls that the person permitted for the run.
     permitted: Mutex<HashSet<Digest>>,
+    /// What the person permitted for the session.
+    permissions: Mutex<Vec<Permission>>,
+    /// The calls without an answer, and those whose answer is not read yet.
+    waiting: Mutex<Vec<WaitingCall>>,
+    /// Another call waits.
+    arrived: Notify,
+}
+
+/// A call that waits for an answer.
+struct WaitingCall {
+    id: u64,
+    /// Its position among the calls that the model makes at the same time.
+    position: usize,
+    /// Tool, identity and conversation.
+    of: Digest,
+    /// The call's own scope.
+    scope: Digest,
+    shown: ShownCall,
+    answer: Option<TerminalAnswer>,
+}
+
+/// What a person sees of a call.
+#[derive(Clone)]
+struct ShownCall {
+    arguments: StoredArguments,
+    preview: Option<CallPreview>,
+}
+
+/// Removes a call that no longer waits.
+struct Registered<'a> {
+    shared: &'a Shared,
+    id: u64,
+}
+
+impl Drop for Registered<'_> {
+    fn drop(&mut self) {
+        self.shared.waiting.lock().retain(|call| call.id != self.id);
+    }
+}
+
+impl Registered<'_> {
+    /// The answer, once another question was about this call too.
+    fn answer(&self) -> Option<TerminalAnswer> {
+        let waiting = self.shared.waiting.lock();
+        waiting.iter().find(|call| call.id == self.id).and_then(|call| call.answer)
+    }
 }
 
 /// The terminal for other questions than approvals, from [`TerminalApprover::prompts`]. Other output
@@ -92,8 +157,14 @@ impl TerminalApprover {
     }
 
     fn with(pause: Option<Box<dyn Fn() -> Pause + Send + Sync>>) -> Self {
-        let (asking, permitted) = (sync::Mutex::default(), Mutex::default());
-        Self(Arc::new(Shared { pause, asking, permitted }))
+        Self(Arc::new(Shared {
+            pause,
+            asking: sync::Mutex::default(),
+            permitted: Mutex::default(),
+            permissions: Mutex::default(),
+            waiting: Mutex::default(),
+            arrived: Notify::new(),
+        }))
     }
 
     /// Whether a person can be asked: standard input and standard error are a terminal.
@@ -122,21 +193,159 @@ impl TerminalApprover {
             return Ok(TerminalAnswer::NoTerminal);
         }
         let scope = scope_of(request, arguments);
+        let registered = self.0.register(WaitingCall {
+            id: 0,
+            position: request.position,
+            of: tool_scope_of(request),
+            scope,
+            shown: ShownCall { arguments: arguments.clone(), preview: request.preview.clone() },
+            answer: None,
+        });
         let _one = self.0.asking.lock().await;
-        if self.0.permitted.lock().contains(&scope) {
+        if let Some(answer) = registered.answer() {
+            return Ok(answer);
+        }
+        if self.0.permitted.lock().contains(&scope) || self.uses_permission(request, arguments) {
             return Ok(TerminalAnswer::Yes);
         }
+        self.0.gather(&registered, request.alike).await;
         let _quiet = self.0.pause.as_ref().map(|pause| pause());
-        let line = input::ask(prompt::prompt(request, arguments)).await?;
-        let answer = line.unwrap_or_default().trim().to_ascii_lowercase();
-        if answer == "r" {
-            self.0.permitted.lock().insert(scope);
-        }
-        Ok(match answer.as_str() {
-            "y" | "yes" | "r" => TerminalAnswer::Yes,
-            _ => TerminalAnswer::No,
-        })
+        self.ask_about(request, &registered).await?;
+        Ok(registered.answer().unwrap_or(TerminalAnswer::No))
     }
+
+    /// Uses what the person has permitted for the session, and says so.
+    fn uses_permission(&self, request: &ApprovalRequest<'_>, arguments: &StoredArguments) -> bool {
+        let of = tool_scope_of(request);
+        let left = {
+            let mut permissions = self.0.permissions.lock();
+            permissions.retain(Permission::is_open);
+            permissions.iter_mut().find_map(|one| one.used_by(of, arguments))
+        };
+        let Some((calls, time)) = left else { return false };
+        let _quiet = self.0.pause.as_ref().map(|pause| pause());
+        let line = prompt::permitted(request.tool.name(), calls, time);
+        let _ = anstream::stderr().write_all(line.as_bytes());
+        true
+    }
+
+    /// Asks about all calls like one that wait now, and notes their answers.
+    async fn ask_about(
+        &self,
+        request: &ApprovalRequest<'_>,
+        registered: &Registered<'_>,
+    ) -> io::Result<()> {
+        loop {
+            let calls = self.0.alike(registered);
+            let shown: Vec<_> = calls.iter().map(|(_, _, shown)| shown).collect();
+            let arguments: Vec<_> = shown.iter().map(|shown| &shown.arguments).collect();
+            let line = input::ask(prompt::prompt(request, &shown, prompt::width())).await?;
+            let answer = line.unwrap_or_default().trim().to_ascii_lowercase();
+            let chosen = match answer.as_str() {
+                "y" | "yes" => vec![true; calls.len()],
+                "r" => {
+                    let scopes = calls.iter().map(|(_, scope, _)| *scope);
+                    self.0.permitted.lock().extend(scopes);
+                    vec![true; calls.len()]
+                }
+                "a" => match self.permitted_within(request, &arguments).await? {
+                    Some(permission) => {
+                        self.0.permissions.lock().push(permission);
+                        vec![true; calls.len()]
+                    }
+                    None => continue,
+                },
+                other => numbers(other, calls.len()),
+            };
+            let ids = calls.iter().map(|(id, ..)| *id);
+            self.0.answer(ids.zip(chosen));
+            return Ok(());
+        }
+    }
+
+    /// Lets the person set the bounds of a permission; `None` if they do not accept any.
+    async fn permitted_within(
+        &self,
+        request: &ApprovalRequest<'_>,
+        calls: &[&StoredArguments],
+    ) -> io::Result<Option<Permission>> {
+        let mut bounds = Bounds::of(calls);
+        let mut problem = None;
+        loop {
+            let name = request.tool.name();
+            let asked = prompt::bounds(name, &bounds, problem.as_deref(), prompt::width());
+            let line = input::ask(asked).await?.unwrap_or_default();
+            problem = match line.trim() {
+                "" | "n" | "N" | "no" => return Ok(None),
+                "y" | "Y" | "yes" => match bounds.accepted(tool_scope_of(request), calls) {
+                    Some(permission) => return Ok(Some(permission)),
+                    None => {
+                        bounds = Bounds::of(calls);
+                        Some("the calls that were asked about are not within these bounds".into())
+                    }
+                },
+                change => bounds.change(change).err(),
+            };
+        }
+    }
+}
+
+impl Shared {
+    fn register(&self, mut call: WaitingCall) -> Registered<'_> {
+        let mut waiting = self.waiting.lock();
+        let id = waiting.iter().map(|call| call.id).max().unwrap_or_default() + 1;
+        call.id = id;
+        waiting.push(call);
+        self.arrived.notify_one();
+        Registered { shared: self, id }
+    }
+
+    /// Waits for the other calls that the model makes at the same time: until all are there, or none
+    /// came for a while, as some may be decided otherwise.
+    async fn gather(&self, registered: &Registered<'_>, alike: usize) {
+        while self.alike(registered).len() < alike {
+            if timeout(NEXT_CALL, self.arrived.notified()).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// The calls like a registered one that have no answer: id, scope, and what is shown of it.
+    fn alike(&self, registered: &Registered<'_>) -> Vec<(u64, Digest, ShownCall)> {
+        let waiting = self.waiting.lock();
+        let of = waiting.iter().find(|call| call.id == registered.id).map(|call| call.of);
+        let alike = waiting.iter().filter(|call| Some(call.of) == of && call.answer.is_none());
+        let mut alike: Vec<_> = alike.collect();
+        alike.sort_by_key(|call| call.position);
+        alike.into_iter().map(|call| (call.id, call.scope, call.shown.clone())).collect()
+    }
+
+    fn answer(&self, answers: impl Iterator<Item = (u64, bool)>) {
+        let mut waiting = self.waiting.lock();
+        for (id, is_yes) in answers {
+            if let Some(call) = waiting.iter_mut().find(|call| call.id == id) {
+                let answer = if is_yes { TerminalAnswer::Yes } else { TerminalAnswer::No };
+                call.answer = Some(answer);
+            }
+        }
+    }
+}
+
+/// The calls that an answer names by their numbers, from 1; none if it is anything else.
+fn numbers(answer: &str, calls: usize) -> Vec<bool> {
+    let mut chosen = vec![false; calls];
+    if calls == 1 {
+        return chosen;
+    }
+    let words = answer.split(|c: char| c == ',' || c.is_whitespace()).filter(|w| !w.is_empty());
+    for word in words {
+        let number = word.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+        match number.and_then(|number| chosen.get_mut(number)) {
+            Some(one) => *one = true,
+            None => return vec![false; calls],
+        }
+    }
+    chosen
 }
 
 impl Default for TerminalApprover {
@@ -162,7 +371,7 @@ impl Approver for TerminalApprover {
             let Some(mut prompts) = self.prompts().await else {
                 return ClarificationOutcome::NoPerson(NO_TERMINAL.into());
             };
-            match prompts.line(prompt::question(question)).await {
+            match prompts.line(prompt::question(question, prompt::width())).await {
                 Ok(line) => answer(question, line.unwrap_or_default().trim()),
                 Err(error) => {
                     ClarificationOutcome::NoPerson(format!("the terminal failed: {error}").into())
@@ -205,6 +414,16 @@ fn decision(request: &ApprovalRequest<'_>, answer: io::Result<TerminalAnswer>) -
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_choose_calls_and_anything_else_refuses_all() {
+        assert_eq!(numbers("1 3", 3), [true, false, true]);
+        assert_eq!(numbers("2,3", 3), [false, true, true]);
+        for refused in ["", "n", "4", "0", "1 x", "yea"] {
+            assert_eq!(numbers(refused, 3), [false; 3], "{refused}");
+        }
+        assert_eq!(numbers("1", 1), [false]);
+    }
 
     #[test]
     fn a_line_is_an_answer_a_number_or_nothing() {

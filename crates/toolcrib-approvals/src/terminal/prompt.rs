@@ -1,12 +1,18 @@
-//! The question as it is printed.
+//! The questions as they are printed. No line is wider than the terminal.
 
 use std::{fmt::Write as _, io};
 
 use anstyle::{AnsiColor, Style};
 use rustix::termios::tcgetwinsize;
-use toolcrib_core::{__internal::marked, ApprovalRequest, Clarification, StoredArguments, Tool};
+use toolcrib_core::{__internal::marked, ApprovalRequest, Clarification, Tool};
+use unicode_width::UnicodeWidthStr as _;
 
-use super::shown_arguments;
+use super::{
+    ShownCall,
+    bounds::Bounds,
+    difference::shown_difference,
+    fields::{cut, shown_arguments, shown_without},
+};
 
 const ASK: Style = AnsiColor::Yellow.on_default().bold();
 const STRONG: Style = Style::new().bold();
@@ -16,54 +22,162 @@ const DIM: Style = Style::new().dimmed();
 const WIDTH: usize = 80;
 const WIDEST: usize = 120;
 
-/// The whole question.
-pub(super) fn prompt(request: &ApprovalRequest<'_>, arguments: &StoredArguments) -> String {
+/// The columns of labels.
+const LABELS: usize = 9;
+
+/// The width of lines on the terminal, in columns.
+pub(super) fn width() -> usize {
     let width = tcgetwinsize(io::stderr()).map_or(0, |size| usize::from(size.ws_col));
-    let width = if width == 0 { WIDTH } else { width.min(WIDEST) };
-    text(request, arguments, width)
+    if width == 0 { WIDTH } else { width.min(WIDEST) }
 }
 
-fn text(request: &ApprovalRequest<'_>, arguments: &StoredArguments, width: usize) -> String {
+/// The question about calls of one tool. All are shown in full.
+pub(super) fn prompt(request: &ApprovalRequest<'_>, calls: &[&ShownCall], width: usize) -> String {
     let (tool, identity) = (request.tool, request.identity);
     let name = tool.name();
-    let mut text = String::new();
-    let _ = writeln!(text, "{ASK}approval needed{ASK:#}");
-    let mut line = |label: &str, value: &str| {
-        let value = harmless(value);
-        let _ = writeln!(text, "  {DIM}{label:<9}{DIM:#} {value}");
-    };
-    line("call", &format!("{name} {}", kind(tool)));
+    let many = calls.len();
+    let mut text = Lines { text: String::new(), width };
+    text.raw(&format!("{ASK}approval needed{ASK:#}"));
+    let times = if many > 1 { format!("{many} times ") } else { String::new() };
+    text.labeled(if many > 1 { "calls" } else { "call" }, &format!("{times}{name} {}", kind(tool)));
     let tenant = identity.tenant.as_deref().map(|tenant| format!(", tenant {tenant}"));
     let principal = identity.principal.as_deref().unwrap_or("no principal");
-    line("for", &format!("{principal}{}", tenant.unwrap_or_default()));
+    text.labeled("for", &format!("{principal}{}", tenant.unwrap_or_default()));
     let reason = request.rule.reason.as_deref().map(|reason| format!(": {reason}"));
-    line("because", &format!("{}{}", request.rule.label, reason.unwrap_or_default()));
-    let _ = writeln!(text, "  {DIM}arguments{DIM:#}");
-    text.push_str(&shown_arguments(arguments, width));
-    let _ = writeln!(text, "  {STRONG}y{STRONG:#}  run it once");
-    let again = "and this tool with exactly these arguments again in this run";
-    let _ = writeln!(text, "  {STRONG}r{STRONG:#}  run it, {again}");
-    let _ = writeln!(text, "  {STRONG}n{STRONG:#}  do not run it {DIM}(default){DIM:#}");
-    let _ = write!(text, "Run {STRONG}{name}{STRONG:#}? [y/r/N] ");
-    text
+    text.labeled("because", &format!("{}{}", request.rule.label, reason.unwrap_or_default()));
+    for (number, ShownCall { arguments, preview }) in (1..).zip(calls) {
+        let of = if many > 1 { format!(" of call {number}") } else { String::new() };
+        text.raw(&format!("  {DIM}arguments{of}{DIM:#}"));
+        let in_preview = preview.as_ref().map(|preview| preview.arguments.as_slice());
+        text.text.push_str(&shown_without(arguments, in_preview.unwrap_or_default(), width));
+        if let Some(preview) = preview {
+            text.raw(&format!("  {DIM}change{of}{DIM:#}"));
+            text.text.push_str(&shown_difference(&preview.difference, width));
+        }
+    }
+    let run = if many > 1 { format!("run all {many}") } else { "run it".to_owned() };
+    text.choice("y", &format!("{run} once"));
+    text.choice(
+        "r",
+        &format!("{run}, and this tool with exactly these arguments again in this run"),
+    );
+    text.choice(
+        "a",
+        &format!("{run}, and this tool again in this session, within bounds shown next"),
+    );
+    let numbers = match many {
+        1 => String::new(),
+        _ => {
+            text.choice("1 3", "run only these calls once");
+            "numbers/".to_owned()
+        }
+    };
+    let it = if many > 1 { "them" } else { "it" };
+    text.choice("n", &format!("do not run {it} (default)"));
+    text.question(&format!("Run {name}?"), &format!("Run {it}?"), &format!("[y/r/a/{numbers}N]"));
+    text.text
+}
+
+/// The question about the bounds of a permission for the session.
+pub(super) fn bounds(tool: &str, bounds: &Bounds, problem: Option<&str>, width: usize) -> String {
+    let mut text = Lines { text: String::new(), width };
+    text.raw(&format!("{ASK}permission for this session{ASK:#}"));
+    text.labeled("tool", tool);
+    text.labeled("differ", &bounds.differing());
+    let time = humantime::format_duration(bounds.time);
+    text.labeled("count", &format!("{} more calls", bounds.calls));
+    text.labeled("time", &format!("{time}, at most until this program ends"));
+    text.raw(&format!("  {DIM}fixed arguments{DIM:#}"));
+    text.text.push_str(&shown_arguments(&bounds.fixed(), width));
+    if let Some(problem) = problem {
+        text.labeled("problem", problem);
+    }
+    text.choice("y", "permit this, and run what was asked");
+    text.choice("n", "go back (default)");
+    text.wrapped(
+        "  or what may differ: names of arguments, conditions such as amount<=100, * for all; a number \
+         of calls; a time such as 30m",
+        2,
+    );
+    text.question(&format!("Permit {tool}?"), "Permit it?", "[y/N/change]");
+    text.text
+}
+
+/// A call that a permission admits.
+pub(super) fn permitted(tool: &str, calls: u32, time: std::time::Duration) -> String {
+    let time = humantime::format_duration(std::time::Duration::from_secs(time.as_secs().max(1)));
+    format!("{DIM}permitted for this session: {tool} ({calls} more calls, {time} left){DIM:#}\n")
 }
 
 /// A question of a model.
-pub(super) fn question(question: &Clarification) -> String {
-    let mut text = String::new();
-    let _ = writeln!(text, "{ASK}question{ASK:#}");
+pub(super) fn question(question: &Clarification, width: usize) -> String {
+    let mut text = Lines { text: String::new(), width };
+    text.raw(&format!("{ASK}question{ASK:#}"));
     for line in question.question.lines() {
-        let _ = writeln!(text, "  {}", harmless(line));
+        text.wrapped(&format!("  {}", harmless(line)), 2);
     }
     for (at, option) in question.options.iter().enumerate() {
-        let _ = writeln!(text, "  {STRONG}{}{STRONG:#}  {}", at + 1, harmless(option));
+        text.choice(&(at + 1).to_string(), &harmless(option));
     }
     let how = match question.options.as_slice() {
         [] => "your answer",
         _ => "a number, or your answer",
     };
-    let _ = write!(text, "{how} {DIM}(empty: none){DIM:#}: ");
-    text
+    let _ = write!(text.text, "{how} {DIM}(empty: none){DIM:#}: ");
+    text.text
+}
+
+/// Lines of a width.
+struct Lines {
+    text: String,
+    width: usize,
+}
+
+impl Lines {
+    /// A short line as it is.
+    fn raw(&mut self, line: &str) {
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    /// A text in rows, all but the first with an indent.
+    fn wrapped(&mut self, text: &str, indent: usize) {
+        let mut rows = rows(text, self.width, indent).into_iter();
+        self.raw(&rows.next().unwrap_or_default());
+        rows.for_each(|row| self.raw(&format!("{}{row}", " ".repeat(indent))));
+    }
+
+    /// A label, and a text beside it.
+    fn labeled(&mut self, label: &str, text: &str) {
+        let indent = 2 + LABELS + 1;
+        let mut rows = rows(&harmless(text), self.width.saturating_sub(indent), 0).into_iter();
+        let first = rows.next().unwrap_or_default();
+        self.raw(&format!("  {DIM}{label:<LABELS$}{DIM:#} {first}"));
+        rows.for_each(|row| self.raw(&format!("{}{row}", " ".repeat(indent))));
+    }
+
+    /// An answer, and what it means.
+    fn choice(&mut self, key: &str, text: &str) {
+        let indent = 4 + key.width();
+        let mut rows = rows(text, self.width.saturating_sub(indent), 0).into_iter();
+        let first = rows.next().unwrap_or_default();
+        self.raw(&format!("  {STRONG}{key}{STRONG:#}  {first}"));
+        rows.for_each(|row| self.raw(&format!("{}{row}", " ".repeat(indent))));
+    }
+
+    /// The question before the cursor, shorter if it has no room.
+    fn question(&mut self, question: &str, short: &str, keys: &str) {
+        let fits = question.width() + keys.width() + 4 <= self.width;
+        let question = if fits { question } else { short };
+        let _ = write!(self.text, "{STRONG}{question}{STRONG:#} {keys} ");
+    }
+}
+
+/// A text in rows of a width; all but the first are that much shorter.
+fn rows(text: &str, width: usize, indent: usize) -> Vec<String> {
+    let mut rows = cut(text, width.saturating_sub(indent).max(10));
+    rows.iter_mut().for_each(|row| row.truncate(row.trim_end().len()));
+    rows
 }
 
 /// The tool's origin and what it declares about its effect.
