@@ -55,6 +55,10 @@ pub struct AccessEntry {
     /// The source of the called tool, such as `mcp:git`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<Arc<str>>,
+    /// Whether the called tool declares that it changes nothing, for a store of calls; `None` without
+    /// such a tool.
+    #[serde(skip)]
+    pub read_only: Option<bool>,
     /// The error class of a failed call; absent for a success.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<ErrorCode>,
@@ -114,6 +118,7 @@ impl AccessEntry {
             tool: None,
             arguments: None,
             origin: None,
+            read_only: None,
             code: None,
             error: None,
             duration_ms: 0,

@@ -108,6 +108,7 @@ async fn answer(
     };
     entry.turn_id = Some(Arc::clone(&step.turn_id));
     entry.origin = runs.as_ref().map(|tool| tool.origin().into());
+    entry.read_only = runs.as_ref().map(|tool| tool.annotations().read_only);
     if let (Some(headers), Some(tool)) = (&context.headers, &tool) {
         headers.check(tool.input_schema(), &arguments)?;
     }
