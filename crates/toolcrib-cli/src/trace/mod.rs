@@ -11,6 +11,12 @@ use toolcrib_core::{Arguments, SessionOwner, TracedEvent, TurnState, Usage};
 
 pub(crate) use self::{build::trace, name::RunName};
 
+/// The outcome of a call that succeeded.
+pub(crate) const OK: &str = "ok";
+
+/// How a process ends whose calls wait for approval.
+const AWAITING_APPROVAL: &str = "awaiting_approval";
+
 /// A run.
 #[derive(Debug, Serialize)]
 pub(crate) struct Trace {
@@ -34,6 +40,8 @@ pub(crate) struct Trace {
     pub(crate) iterations: Vec<TracedIteration>,
     /// The events outside of iterations.
     pub(crate) notes: Vec<Note>,
+    /// Where a process ended before the first iteration.
+    pub(crate) interruptions: Vec<Interruption>,
     /// The event of its end; `None` of a killed run.
     pub(crate) end: Option<Note>,
     /// Whether events are missing: the run was made by an older program, or reached the limit.
@@ -54,9 +62,85 @@ pub(crate) struct TracedIteration {
     pub(crate) requests: Vec<TracedRequest>,
     /// The model's text.
     pub(crate) text: Arc<str>,
+    /// In the order in which the model wrote them, each once.
     pub(crate) calls: Vec<TracedCall>,
     /// The other events.
     pub(crate) notes: Vec<Note>,
+    /// Where a process of the run ended before the run did.
+    pub(crate) interruptions: Vec<Interruption>,
+}
+
+/// A place at which a process of a run ended before the run did. The times of all processes count
+/// from the beginning of the run.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Interruption {
+    pub(crate) why: InterruptionReason,
+    /// The last event before it, in milliseconds since the run began.
+    pub(crate) at_ms: u64,
+    /// The beginning of the process that went on; `None` if none has.
+    pub(crate) resumed_ms: Option<u64>,
+    /// What that process made of the calls whose results the history lacked.
+    #[serde(flatten)]
+    pub(crate) calls: InterruptedCalls,
+}
+
+/// Why a process ended before its run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum InterruptionReason {
+    /// It was killed, or could not write its session.
+    Died,
+    /// A call waited for approval.
+    AwaitingApproval,
+    /// No end is recorded: it runs, or it died.
+    Open,
+}
+
+/// The ids of calls that a resumed run found open.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct InterruptedCalls {
+    /// They had ended, and kept their results.
+    #[serde(rename(serialize = "kept"))]
+    pub(crate) ended: Vec<String>,
+    /// They were not made again, and have no result.
+    pub(crate) lost: Vec<String>,
+    /// They were cut off, and made once more.
+    pub(crate) repeated: Vec<String>,
+    /// They had not begun.
+    pub(crate) begun: Vec<String>,
+}
+
+/// A step of an iteration.
+#[derive(Debug)]
+pub(crate) enum TracedStep<'a> {
+    Note(&'a Note),
+    Request(&'a TracedRequest),
+    /// The model's text, before its calls.
+    Text(&'a str),
+    /// A call with its position.
+    Call(usize, &'a TracedCall),
+    Interruption(&'a Interruption),
+}
+
+impl TracedIteration {
+    /// All of it, in the order of time.
+    pub(crate) fn steps(&self) -> Vec<TracedStep<'_>> {
+        let said = self.requests.last().map_or(self.at_ms, |request| request.at_ms);
+        let notes = self.notes.iter().map(|note| (note.at_ms, TracedStep::Note(note)));
+        let requests = self.requests.iter().map(|one| (one.at_ms, TracedStep::Request(one)));
+        // The answer of the run follows at its end.
+        let has_text = !(self.text.is_empty() || self.calls.is_empty());
+        let text = has_text.then(|| (said, TracedStep::Text(&self.text)));
+        let calls = self.calls.iter().enumerate();
+        let calls = calls.map(|(at, call)| (call.at_ms.max(said), TracedStep::Call(at, call)));
+        let marks = self.interruptions.iter();
+        let marks = marks.map(|mark| (mark.at_ms, TracedStep::Interruption(mark)));
+        let mut steps: Vec<_> =
+            notes.chain(requests).chain(text).chain(calls).chain(marks).collect();
+        steps.sort_by_key(|(at_ms, _)| *at_ms);
+        steps.into_iter().map(|(_, step)| step).collect()
+    }
 }
 
 /// A source that was listed.
@@ -139,9 +223,13 @@ pub(crate) struct TracedCall {
     pub(crate) ran_with: Option<Value>,
     /// Whether the tool declares that it changes nothing; `None` if the call was not made.
     pub(crate) read_only: Option<bool>,
-    /// Milliseconds since the run began.
+    /// The beginning of the last attempt, in milliseconds since the run began.
     pub(crate) at_ms: u64,
-    /// `None` if the program was stopped before its end.
+    /// The number of attempts that the death of a process has cut off.
+    pub(crate) cut_off: u32,
+    /// `ok` or an error code, as the session has it; `None` without an end.
+    pub(crate) outcome: Option<Arc<str>>,
+    /// What was measured at its end; `None` if its process died before that was stored.
     pub(crate) end: Option<TracedEnd>,
     /// The text that the model read, with its fence.
     pub(crate) result: Option<Arc<str>>,
@@ -178,7 +266,7 @@ pub(crate) struct TracedStage {
 }
 
 /// A decision of the policy.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct TracedDecision {
     pub(crate) rule: String,
@@ -200,9 +288,15 @@ impl Trace {
     /// How the run ended, as one word.
     pub(crate) fn stopped(&self) -> &str {
         match &self.state {
+            TurnState::Running if self.awaits_approval() => AWAITING_APPROVAL,
             TurnState::Running => "running",
             TurnState::Ended { stopped, .. } => stopped,
         }
+    }
+
+    /// Whether its last process ended because a call waits for approval.
+    fn awaits_approval(&self) -> bool {
+        self.end.as_ref().is_some_and(Note::awaits_approval)
     }
 
     pub(crate) fn error(&self) -> Option<&str> {
@@ -244,6 +338,11 @@ impl TracedMenu {
 impl Note {
     pub(crate) fn of(event: TracedEvent) -> Self {
         Self { name: event.name, at_ms: event.at_ms, fields: event.fields }
+    }
+
+    /// Whether it is the end of a process whose calls wait for approval.
+    fn awaits_approval(&self) -> bool {
+        self.fields.get("stopped").and_then(Value::as_str) == Some(AWAITING_APPROVAL)
     }
 
     /// Whether a reader of the trace wants it.
