@@ -57,7 +57,7 @@ pub(crate) struct Difference {
     pub(crate) iteration: Option<u32>,
     /// The call's tool and id, if it is one of a call.
     pub(crate) call: Option<DifferentCall>,
-    /// The part that differs: `menu`, `calls`, `arguments`, `outcome`, `result`, `end`, `answer`.
+    /// The part that differs: `menu`, `calls`, `arguments`, `policy`, `outcome`, `result`, `end`, `answer`.
     pub(crate) part: &'static str,
     pub(crate) expected: String,
     pub(crate) actual: String,

@@ -4,15 +4,15 @@ use std::{collections::VecDeque, sync::Arc};
 
 use serde_json::Value;
 use toolcrib_agent::RunOutcome;
-use toolcrib_core::{Arguments, ToolChoice, ToolName, ToolResult, unfence};
+use toolcrib_core::{Arguments, ErrorCode, ToolChoice, ToolName, ToolResult, unfence};
 
-use super::sides::RecordedTools;
+use super::sides::{AT_ITS_END, RecordedTools};
 use crate::{
     output::{
         replay::{Difference, DifferentCall},
         written,
     },
-    trace::{Trace, TracedCall, TracedIteration},
+    trace::{OK, Trace, TracedCall, TracedIteration},
 };
 
 /// A menu of the replay: iteration, fingerprint, tools.
@@ -57,14 +57,7 @@ pub(super) fn first_difference(
         if let Some(difference) = menu(iteration, menus) {
             return Some(difference);
         }
-        // A call that was cut off and made again has two beginnings, and is one call. Its process may
-        // have ended between its end and the outcome in the session.
-        let is_made_again = |at: usize, call: &TracedCall| {
-            iteration.calls.iter().skip(at + 1).any(|later| later.call_id == call.call_id)
-        };
-        let calls = iteration.calls.iter().enumerate();
-        let calls = calls.filter(|(at, call)| !is_made_again(*at, call));
-        for (number, (_, expected)) in (1..).zip(calls) {
+        for (number, expected) in (1..).zip(&iteration.calls) {
             let call = || DifferentCall {
                 tool: expected.tool.clone(),
                 call_id: expected.call_id.to_string(),
@@ -92,6 +85,9 @@ pub(super) fn first_difference(
         return Some(whole("calls", "no further call", &made(more)));
     }
     let stopped = outcome.end_reason.as_str();
+    if is_open(trace) && outcome.error.as_ref().is_some_and(|e| e.message.contains(AT_ITS_END)) {
+        return None;
+    }
     if stopped != trace.stopped() {
         let error = outcome.error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
         return Some(whole("end", trace.stopped(), &format!("{stopped}{error}")));
@@ -99,6 +95,15 @@ pub(super) fn first_difference(
     let (expected, actual) = (trace.answer.as_deref(), outcome.answer.as_deref());
     let (expected, actual) = (expected.unwrap_or_default(), actual.unwrap_or_default());
     (expected != actual).then(|| whole("answer", expected, actual))
+}
+
+/// Whether the run ended before its model did: it was cancelled or killed, or waits. Its replay ends
+/// with the journal.
+fn is_open(trace: &Trace) -> bool {
+    matches!(
+        trace.stopped(),
+        "running" | "awaiting_approval" | "interrupted" | "cancelled" | "timed_out"
+    )
 }
 
 fn menu(iteration: &TracedIteration, menus: &[ReplayedMenu]) -> Option<Difference> {
@@ -157,15 +162,21 @@ fn call(
     {
         return Some(("arguments", arguments.to_string(), actual.args.to_string()));
     }
+    if expected.end.is_some() {
+        let last = expected.policy.last().map_or("allow", |decision| &*decision.effect);
+        let now = tools.decision(&actual.call_id).as_str();
+        if last != now {
+            return Some(("policy", last.to_owned(), now.to_owned()));
+        }
+    }
     if tools.has_answered(&actual.call_id) {
         return None;
     }
-    let end = expected.end.as_ref()?;
-    let code = actual.code.map(|code| code.as_str().to_owned());
-    if end.code != code {
-        let word = |code: Option<String>| code.unwrap_or_else(|| "ok".to_owned());
+    let outcome = expected.outcome.as_deref()?;
+    let code = actual.code.map_or(OK, ErrorCode::as_str);
+    if outcome != code {
         let cause = actual.cause.as_ref().map(|cause| format!(" ({cause})")).unwrap_or_default();
-        return Some(("outcome", word(end.code.clone()), word(code) + &cause));
+        return Some(("outcome", outcome.to_owned(), format!("{code}{cause}")));
     }
     let expected = expected.result.as_ref().map(without_fence).unwrap_or_default();
     let actual = without_fence(&actual.text);
