@@ -40,7 +40,7 @@ pub(crate) use self::{
     secret::SecretCommand,
     serve::{HttpAddress, ServeArgs},
     sessions::{ExportArgs, ExportFormat, ListArgs, RunSession, SessionsCommand, ShowArgs},
-    trace::{ReplayArgs, TraceArgs},
+    trace::{ReplayArgs, RunsArgs, TraceArgs},
     trust::{FreshArgs, OfflineArgs, TrustArgs},
     usage::{Day, UsageArgs, UsageGrouping},
 };
@@ -366,10 +366,11 @@ Examples:
 Examples:
   toolcrib runs -p my-agent
   toolcrib runs --as ann --limit 5 --json
+  toolcrib runs --gateway --as ann
 
 A run is one message and its answer: a turn of a session. It lists only the runs of the principal of \
 `--as` and the tenant of `--tenant`.")]
-    Runs(ListArgs),
+    Runs(RunsArgs),
     /// Show what happened in a run, as text or as a page for a browser
     #[command(after_help = "\
 Examples:
@@ -402,6 +403,7 @@ Examples:
   toolcrib usage --by principal --since 2026-11-01
   toolcrib usage --by tool --session refunds
   toolcrib usage --model openai:gpt-5 --since 7d --json
+  toolcrib usage --html usage.html
 
 It sums up the runs of all principals. A cost that is not known is `unknown cost`, in JSON null, and \
 never 0. Prices are in the project: [price.\"VENDOR:MODEL\"]. See docs/usage.md.")]

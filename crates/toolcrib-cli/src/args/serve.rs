@@ -65,6 +65,10 @@ pub(crate) struct ServeArgs {
     /// *.jsonl, *.ndjson or *.log
     #[arg(long, value_name = "FILE")]
     pub(crate) access_log: Option<PathBuf>,
+    /// Store each call with its arguments, its result and its events in the state folder, for
+    /// `toolcrib runs --gateway` and `toolcrib trace --gateway`, by principal; kept for 30 days
+    #[arg(long)]
+    pub(crate) store_calls: bool,
     /// Stop a call without progress after this time, such as 30s or "1h 30m", unless its tool, server or
     /// imported file sets another [default: 60s]
     #[arg(long, value_name = "DURATION", value_parser = timeout)]

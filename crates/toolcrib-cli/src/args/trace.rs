@@ -4,8 +4,17 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Claim, IdentityArgs};
+use super::{Claim, IdentityArgs, sessions::ListArgs};
 use crate::trace::RunName;
+
+#[derive(Debug, Args)]
+pub(crate) struct RunsArgs {
+    /// List the calls of a gateway, which `serve --store-calls` has stored
+    #[arg(long)]
+    pub(crate) gateway: bool,
+    #[command(flatten)]
+    pub(crate) list: ListArgs,
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct TraceArgs {
@@ -17,6 +26,9 @@ pub(crate) struct TraceArgs {
     /// script and loads nothing
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
+    /// Look at the calls of a gateway, which `serve --store-calls` has stored
+    #[arg(long)]
+    pub(crate) gateway: bool,
     #[command(flatten)]
     pub(crate) whom: IdentityArgs,
 }

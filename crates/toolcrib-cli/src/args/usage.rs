@@ -1,6 +1,7 @@
 //! The arguments of `usage`.
 
 use std::{
+    path::PathBuf,
     str::FromStr,
     time::{Duration, SystemTime},
 };
@@ -30,6 +31,9 @@ pub(crate) struct UsageArgs {
     /// Only this model, by its name in `toolcrib runs`. Tools are left out [default: all]
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
+    /// Write one page with bars by day, model, tool and principal to this new file
+    #[arg(long, value_name = "FILE", conflicts_with = "by")]
+    pub(crate) html: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]

@@ -12,7 +12,7 @@ use toolcrib_core::{CancellationToken, EventKind, Message, Model, StoredSession}
 use toolcrib_engine::DEFAULT_PERSONALITY;
 use toolcrib_project::Project;
 
-use self::sides::{RecordedModel, RecordedTools, SharedTools};
+use self::sides::{RecordedApprovals, RecordedModel, RecordedTools, SharedTools};
 use crate::{
     args::{FreshArgs, GlobalArgs, IdentityArgs, ReplayArgs, Situation},
     exit::{self, Exit},
@@ -45,7 +45,7 @@ pub(super) async fn replay(
 ) -> Result<Exit, Problem> {
     let stored = {
         let project = inspected(global, &cancellation).await?;
-        find(&project, args.run.clone(), &args.whom).await?
+        find(&project, false, args.run.clone(), &args.whom).await?
     };
     if stored.trace.is_partial {
         return Err(Problem::usage(format!(
@@ -79,6 +79,7 @@ async fn repeat(
     let agent = agent(sides, trace, project, model, Arc::clone(&tools))?;
     let situation = situation(args, trace);
     let turn = turn_options(project, &situation, cancellation)?;
+    let turn = turn.approver(Arc::new(RecordedApprovals));
     let mut options = RunOptions::from(turn);
     options.history = history(session, trace.turn);
     options.tool_choices = compare::tool_choices(trace);
@@ -92,6 +93,12 @@ async fn repeat(
         if let EventKind::ToolsOffered { tools, fingerprint, .. } = &event.kind {
             let tools = tools.iter().map(ToString::to_string).collect::<Vec<_>>();
             heard.lock().push((event.iteration, fingerprint.to_string(), tools));
+        }
+    })?;
+    let decided = Arc::clone(&tools);
+    run.on("policy.checked", move |event| {
+        if let EventKind::PolicyChecked { call_id, effect, .. } = &event.kind {
+            decided.decided(call_id, *effect);
         }
     })?;
     let outcome = run.await;

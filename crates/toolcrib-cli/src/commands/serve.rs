@@ -23,13 +23,14 @@ use crate::{
     exit::{self, Exit},
     host::{
         approver,
+        gateway_calls::GatewayCalls,
         json_lines::{self, AuditLog},
         servers::ask_all,
     },
     output::{self, QueriedServer},
     problem::Problem,
     project::{
-        load::{ChosenModel, Purpose, with_project},
+        load::{ChosenModel, Purpose, blocking, with_project},
         turn::{engine, export_spans, personality, project_flags, skills, whom_flags},
     },
 };
@@ -64,6 +65,7 @@ struct Logs {
     events: Option<EventLog>,
     access: Option<EntryLog>,
     audit: Option<AuditLog>,
+    calls: Option<GatewayCalls>,
     /// The state of those that are files.
     health: Vec<LogHealth>,
 }
@@ -84,6 +86,7 @@ impl Logs {
             logs.access = Some(Arc::new(access));
             logs.health.extend(health);
         }
+        logs.calls = args.store_calls.then(|| GatewayCalls::open(project)).transpose()?;
         logs.audit = AuditLog::open(project)?;
         logs.health.extend(logs.audit.as_ref().map(AuditLog::health));
         Ok(logs)
@@ -116,6 +119,9 @@ async fn observed_engine(
     if let Some(log) = &logs.events {
         let log = Arc::clone(log);
         engine.events().on("*", move |event: &Event| log(event))?;
+    }
+    if let Some(calls) = logs.calls.clone() {
+        engine.events().on("*", move |event: &Event| calls.event(event))?;
     }
     export_spans(&engine)?;
     // Events are produced once there is a subscriber.
@@ -151,8 +157,12 @@ async fn configured(
             gateway = gateway.prefix(server.name().as_str(), prefix);
         }
     }
-    if let Some(log) = logs.access.clone() {
-        gateway = gateway.access_log(move |entry| log(entry));
+    if logs.access.is_some() || logs.calls.is_some() {
+        let (log, calls) = (logs.access.clone(), logs.calls.clone());
+        gateway = gateway.access_log(move |entry| {
+            log.iter().for_each(|log| log(entry));
+            calls.iter().for_each(|calls| calls.ended(entry));
+        });
     }
     let settings = project.serving();
     if let Some(log) = &logs.audit {
@@ -229,6 +239,9 @@ async fn serve_project(
         never = reload.follow(&cancellation) => match never {},
     };
     reload.close().await;
+    if let Some(calls) = logs.calls.clone() {
+        blocking(move || calls.flush()).await?;
+    }
     served
 }
 

@@ -5,11 +5,11 @@ use std::io;
 use toolcrib_core::{CancellationToken, StoredRun};
 
 use crate::{
-    args::{GlobalArgs, ListArgs, TraceArgs},
+    args::{GlobalArgs, ListArgs, RunsArgs, TraceArgs},
     exit::{self, Exit},
     host::{
         stored::{inspected, on_store, write_new},
-        stored_trace::find,
+        stored_trace::{StoredRuns, find},
     },
     output::{self, RunsJson},
     problem::Problem,
@@ -17,13 +17,13 @@ use crate::{
 
 pub(super) async fn runs(
     global: &GlobalArgs,
-    args: ListArgs,
+    args: RunsArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
-    let ListArgs { limit, whom } = args;
+    let RunsArgs { gateway, list: ListArgs { limit, whom } } = args;
     let project = inspected(global, &cancellation).await?;
-    let (sessions, owner) = (project.sessions().clone(), whom.owner());
-    let runs: Vec<StoredRun> = on_store(move || match sessions.open_existing()? {
+    let (runs_of, owner) = (StoredRuns::of(&project, gateway), whom.owner());
+    let runs: Vec<StoredRun> = on_store(move || match runs_of.open()? {
         Some(store) => store.runs(&owner, limit),
         None => Ok(Vec::new()),
     })
@@ -31,7 +31,7 @@ pub(super) async fn runs(
     if global.json {
         output::json(&RunsJson { runs: &runs });
     } else {
-        output::runs(&runs, limit, global.quiet);
+        output::runs(&runs, limit, gateway, global.quiet);
     }
     Ok(exit::FINE)
 }
@@ -42,7 +42,7 @@ pub(super) async fn show_trace(
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
     let project = inspected(global, &cancellation).await?;
-    let traced = find(&project, args.run, &args.whom).await?.trace;
+    let traced = find(&project, args.gateway, args.run, &args.whom).await?.trace;
     match args.html {
         Some(path) => {
             let page = output::trace_page(&traced).map_err(io::Error::other);

@@ -1,6 +1,6 @@
 //! `toolcrib usage`: tokens and money of all runs.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, io, sync::Arc};
 
 use toolcrib_core::{CancellationToken, SessionOwner, StoredUsage, UsageSource, is_session_id};
 
@@ -9,7 +9,7 @@ use crate::{
     exit::{self, Exit},
     host::{
         budget::budget,
-        stored::{inspected, on_store},
+        stored::{inspected, on_store, write_new},
     },
     output::{self, UsageJson, UsageLine},
     problem::Problem,
@@ -35,26 +35,40 @@ pub(super) async fn usage(
         Ok(stored)
     })
     .await?;
+    let budget = budget(&project, &owner).await?;
+    if let Some(path) = &filter.html {
+        let page = PAGE.map(|by| sums(&stored, by, &filter)).map(|mut one| {
+            one.budget.clone_from(&budget);
+            one
+        });
+        let page = output::usage_page(&page).map_err(io::Error::other);
+        page.and_then(|page| write_new(path, &page))
+            .map_err(|error| Problem::usage(format!("`--html`: {error}")))?;
+    }
+    let usage = UsageJson { budget, ..sums(&stored, filter.by, &filter) };
+    match &filter.html {
+        _ if global.json => output::json(&usage),
+        Some(path) => output::exported_to(path, global.quiet),
+        None => output::usage(&usage, global.quiet),
+    }
+    Ok(exit::FINE)
+}
+
+/// The groupings of the page.
+const PAGE: [UsageGrouping; 4] =
+    [UsageGrouping::Day, UsageGrouping::Model, UsageGrouping::Tool, UsageGrouping::Principal];
+
+/// The sums by one subject.
+fn sums(stored: &[StoredUsage], by: UsageGrouping, filter: &UsageArgs) -> UsageJson {
     let mut lines: BTreeMap<String, UsageLine> = BTreeMap::new();
     let mut total = UsageLine::new(String::new());
-    for one in stored.iter().filter(|one| counts(one, filter.by)) {
-        let name = name(one, filter.by);
+    for one in stored.iter().filter(|one| counts(one, by)) {
+        let name = name(one, by);
         lines.entry(name.clone()).or_insert_with(|| UsageLine::new(name)).add(&one.entry);
         total.add(&one.entry);
     }
-    let usage = UsageJson {
-        by: filter.by,
-        since: filter.since.date(),
-        lines: lines.into_values().collect(),
-        total,
-        budget: budget(&project, &owner).await?,
-    };
-    if global.json {
-        output::json(&usage);
-    } else {
-        output::usage(&usage, global.quiet);
-    }
-    Ok(exit::FINE)
+    let lines = lines.into_values().collect();
+    UsageJson { by, since: filter.since.date(), lines, total, budget: Vec::new() }
 }
 
 fn owner(args: &UsageArgs) -> SessionOwner {

@@ -1,9 +1,15 @@
 //! A stored run with its session.
 
-use toolcrib_core::StoredSession;
-use toolcrib_project::Project;
+use std::{path::PathBuf, sync::Arc};
 
-use super::stored::{on_store, unknown};
+use toolcrib_core::{SessionStoreError, Store, StoredSession};
+use toolcrib_project::{Project, Sessions};
+use toolcrib_store::SqliteStore;
+
+use super::{
+    gateway_calls,
+    stored::{on_store, unknown},
+};
 use crate::{
     args::IdentityArgs,
     problem::Problem,
@@ -16,16 +22,42 @@ pub(crate) struct StoredTrace {
     pub(crate) trace: Trace,
 }
 
+/// Where runs are stored: those of agents in the sessions, calls of a gateway apart.
+pub(crate) enum StoredRuns {
+    Sessions(Sessions),
+    Gateway(PathBuf),
+}
+
+impl StoredRuns {
+    pub(crate) fn of(project: &Project, gateway: bool) -> Self {
+        match gateway {
+            true => Self::Gateway(gateway_calls::file(project)),
+            false => Self::Sessions(project.sessions().clone()),
+        }
+    }
+
+    /// The store; `None` if nothing was stored. Blocks.
+    pub(crate) fn open(&self) -> Result<Option<Arc<dyn Store>>, SessionStoreError> {
+        match self {
+            Self::Sessions(sessions) => sessions.open_existing(),
+            Self::Gateway(file) => {
+                Ok(SqliteStore::open_existing(file)?.map(|store| Arc::new(store) as Arc<dyn Store>))
+            }
+        }
+    }
+}
+
 /// A run of a name; without one, the last run.
 pub(crate) async fn find(
     project: &Project,
+    gateway: bool,
     run: Option<RunName>,
     whom: &IdentityArgs,
 ) -> Result<StoredTrace, Problem> {
-    let (sessions, owner) = (project.sessions().clone(), whom.owner());
+    let (runs, owner) = (StoredRuns::of(project, gateway), whom.owner());
     let named = run.clone();
     let found = on_store(move || {
-        let Some(store) = sessions.open_existing()? else {
+        let Some(store) = runs.open()? else {
             return match named {
                 Some(run) => Err(unknown(&run.session)),
                 None => Ok(None),
@@ -47,9 +79,13 @@ pub(crate) async fn find(
         Ok(Some((session, trace)))
     });
     match found.await? {
-        None => Err(Problem::usage(
-            "no runs are stored for this principal and tenant; `toolcrib run` stores one",
-        )),
+        None => Err(Problem::usage(match gateway {
+            true => {
+                "no calls are stored for this principal and tenant; `toolcrib serve \
+                     --store-calls` stores them"
+            }
+            false => "no runs are stored for this principal and tenant; `toolcrib run` stores one",
+        })),
         Some((session, Some(trace))) => Ok(StoredTrace { session, trace }),
         Some((session, None)) => {
             let turns = session.turns.len();

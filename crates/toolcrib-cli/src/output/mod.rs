@@ -3,6 +3,7 @@
 
 mod acp;
 mod approvals;
+mod chart;
 mod chat;
 mod check_server;
 mod clients;
@@ -16,6 +17,7 @@ mod login;
 mod mcp;
 mod models;
 mod narrator;
+mod page;
 mod print;
 mod questions;
 pub(crate) mod replay;
@@ -29,7 +31,6 @@ mod terminal;
 mod text;
 mod tools;
 mod trace;
-mod trace_page;
 mod trust;
 mod usage;
 mod warnings;
@@ -69,12 +70,13 @@ pub(crate) use self::{
     },
     models::{ListedModel, ModelState, chosen_model, models, models_json},
     narrator::Narrator,
+    page::{trace_page, usage_page},
     print::note,
     questions::{asked_text, form_asked, question_note, url_asked},
     replay::{ReplayJson, replayed},
     serve::{
-        HttpEndpoint, asked, at, how_to_start, log_failed, log_recovered, not_reloaded, reloaded,
-        request, served, served_later, server_state, token,
+        HttpEndpoint, asked, at, calls_not_stored, how_to_start, log_failed, log_recovered,
+        not_reloaded, reloaded, request, served, served_later, server_state, token,
     },
     sessions::{
         SessionsJson, exported, exported_to, restrictions, session, session_deleted, session_json,
@@ -89,7 +91,6 @@ pub(crate) use self::{
     text::{safe_json, shell_word},
     tools::{KnownSource, KnownTool, KnownTools, tools, tools_json, unmatched_excludes},
     trace::{RunsJson, runs, trace, written},
-    trace_page::trace_page,
     trust::{TrustJson, all_trusted, kept, notice, powers, trust_removed, trusted},
     usage::{BudgetLine, UsageJson, UsageLine, budget, usage},
     warnings::{diagnostics, warnings},

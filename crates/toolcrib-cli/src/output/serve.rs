@@ -225,6 +225,14 @@ pub(crate) fn request(entry: &AccessEntry) {
     );
 }
 
+/// Says that calls of a gateway are not stored.
+pub(crate) fn calls_not_stored(error: &dyn std::error::Error) {
+    note!(
+        "{BAD}error{BAD:#}: calls are not stored for `trace --gateway`: {}; each further one is tried",
+        safe(&error.to_string())
+    );
+}
+
 /// Prints at once that a log cannot be written.
 pub(crate) fn log_failed(place: &str, error: &std::io::Error) {
     note!(

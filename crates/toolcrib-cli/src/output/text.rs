@@ -143,7 +143,11 @@ pub(super) fn one_line(text: &str, longest: usize) -> String {
             break;
         }
     }
-    let line = safe(&line);
+    cut(safe(&line), longest)
+}
+
+/// A line of at most `longest` characters.
+fn cut(line: String, longest: usize) -> String {
     if line.chars().count() <= longest {
         return line;
     }
@@ -152,9 +156,10 @@ pub(super) fn one_line(text: &str, longest: usize) -> String {
     short
 }
 
-/// A call's arguments on one line.
+/// A call's arguments on one line. JSON has no line ends, and its spaces are those of the texts.
 pub(super) fn arguments(args: &Value) -> String {
-    one_line(&args.to_string(), 120)
+    let json: String = args.to_string().chars().take(121).collect();
+    cut(safe(&json), 120)
 }
 
 /// The plugin that declares something, if it is not the project itself.
@@ -176,6 +181,8 @@ mod tests {
     fn texts_stay_on_their_line_and_off_the_terminal() {
         assert_eq!(one_line("a\n b\t\u{1b}[31mc", 40), "a b \\u{1b}[31mc");
         assert_eq!(one_line("abcdef", 4), "abc…");
+        let args = serde_json::json!({ "old": "    return" });
+        assert_eq!(arguments(&args), r#"{"old":"    return"}"#);
         assert_eq!(safe("line\nline"), "line\nline");
         assert_eq!(count(1, "iteration") + &count(2, "iteration"), "1 iteration2 iterations");
         assert_eq!(

@@ -9,8 +9,9 @@ use super::{
     text::{BAD, DIM, GOOD, STRONG, WARN, count, grouped, one_line, safe},
 };
 use crate::trace::{
-    Note, Trace, TracedCall, TracedDiscovery, TracedEnd, TracedIteration, TracedMenu,
-    TracedRequest, first_names,
+    InterruptedCalls, Interruption, InterruptionReason, Note, OK, Trace, TracedCall,
+    TracedDiscovery, TracedEnd, TracedIteration, TracedMenu, TracedRequest, TracedStep,
+    first_names,
 };
 
 /// The length limit of arguments, results and texts without `-v`, in characters.
@@ -26,7 +27,7 @@ pub(crate) struct RunsJson<'a> {
 }
 
 /// The list of runs.
-pub(crate) fn runs(runs: &[StoredRun], limit: usize, quiet: bool) {
+pub(crate) fn runs(runs: &[StoredRun], limit: usize, of_gateway: bool, quiet: bool) {
     for run in runs {
         let name = format!("{}/{}", run.session, run.turn.number);
         if quiet {
@@ -47,7 +48,11 @@ pub(crate) fn runs(runs: &[StoredRun], limit: usize, quiet: bool) {
         );
     }
     if !quiet {
-        end_of_list(runs.len(), limit, "no runs are stored; `toolcrib run` stores one");
+        let if_empty = match of_gateway {
+            true => "no calls are stored; `toolcrib serve --store-calls` stores them",
+            false => "no runs are stored; `toolcrib run` stores one",
+        };
+        end_of_list(runs.len(), limit, if_empty);
     }
 }
 
@@ -102,13 +107,39 @@ pub(crate) fn written(arguments: &Arguments) -> String {
     }
 }
 
-/// The state of a call in one word.
-pub(super) fn outcome(call: &TracedCall) -> &str {
-    match &call.end {
-        None => "no end",
-        Some(TracedEnd { ok: true, .. }) => "ok",
-        Some(TracedEnd { code, .. }) => code.as_deref().unwrap_or("failed"),
+/// Where a process of a run ended before the run did: the event, and what followed.
+pub(super) fn interrupted(mark: &Interruption) -> (&'static str, String) {
+    let at = took(mark.at_ms);
+    let (label, mut words) = match mark.why {
+        InterruptionReason::Died => ("died", format!("the process of the run, after {at}")),
+        InterruptionReason::AwaitingApproval => {
+            ("waited", format!("the run, for approval of a call, after {at}"))
+        }
+        InterruptionReason::Open => {
+            ("no end", format!("after {at}: the run goes on, or its process died"))
+        }
+    };
+    match (mark.resumed_ms, mark.why) {
+        (Some(resumed), _) => {
+            words += &format!("; another process went on after {}", took(resumed));
+            let InterruptedCalls { ended, lost, repeated, begun } = &mark.calls;
+            let calls = [
+                (ended, "kept"),
+                (repeated, "made once more"),
+                (begun, "begun"),
+                (lost, "without a result"),
+            ];
+            let calls = calls.iter().filter(|(ids, _)| !ids.is_empty());
+            let calls: Vec<_> =
+                calls.map(|(ids, word)| format!("{} {word}", count(ids.len(), "call"))).collect();
+            if !calls.is_empty() {
+                words += &format!(": {}", calls.join(", "));
+            }
+        }
+        (None, InterruptionReason::Died) => words += "; no process went on",
+        (None, _) => {}
     }
+    (label, words)
 }
 
 /// The way of a text through the stages: `150 B from the tool, fence 245 B`.
@@ -149,6 +180,7 @@ pub(crate) fn trace(trace: &Trace, verbose: bool) {
         );
     }
     trace.notes.iter().for_each(|note| self::note(note, verbose));
+    trace.interruptions.iter().for_each(interruption);
     for iteration in &trace.iterations {
         self::iteration(iteration, verbose);
     }
@@ -174,24 +206,20 @@ fn iteration(iteration: &TracedIteration, verbose: bool) {
     if let Some(menu) = &iteration.menu {
         self::menu(menu, verbose);
     }
-    let mut notes = iteration.notes.iter().peekable();
-    for request in &iteration.requests {
-        while let Some(note) = notes.next_if(|note| note.at_ms <= request.at_ms) {
-            self::note(note, verbose);
+    for step in iteration.steps() {
+        match step {
+            TracedStep::Note(note) => self::note(note, verbose),
+            TracedStep::Request(request) => self::request(request),
+            TracedStep::Text(text) => say!("  {DIM}text{DIM:#}      {}", shortened(text, verbose)),
+            TracedStep::Call(_, call) => self::call(call, verbose),
+            TracedStep::Interruption(mark) => interruption(mark),
         }
-        self::request(request);
     }
-    // The answer follows at the end.
-    if !(iteration.text.is_empty() || iteration.calls.is_empty()) {
-        say!("  {DIM}text{DIM:#}      {}", shortened(&iteration.text, verbose));
-    }
-    for call in &iteration.calls {
-        while let Some(note) = notes.next_if(|note| note.at_ms <= call.at_ms) {
-            self::note(note, verbose);
-        }
-        self::call(call, verbose);
-    }
-    notes.for_each(|note| self::note(note, verbose));
+}
+
+fn interruption(mark: &Interruption) {
+    let (label, words) = interrupted(mark);
+    say!("  {BAD}{label:<9}{BAD:#} {words}");
 }
 
 /// The sources in one line, each with its duration.
@@ -278,9 +306,9 @@ fn request(request: &TracedRequest) {
 }
 
 fn call(call: &TracedCall, verbose: bool) {
-    let state = match outcome(call) {
-        "ok" => format!("{GOOD}ok{GOOD:#}"),
-        other => format!("{BAD}{}{BAD:#}", safe(other)),
+    let state = match call.outcome.as_deref() {
+        Some(OK) => format!("{GOOD}ok{GOOD:#}"),
+        other => format!("{BAD}{}{BAD:#}", safe(other.unwrap_or("no end"))),
     };
     let arguments = call.arguments.as_ref().map(written).unwrap_or_default();
     let arguments = if verbose { safe(&arguments) } else { one_line(&arguments, SHORT) };
@@ -291,8 +319,17 @@ fn call(call: &TracedCall, verbose: bool) {
         Some(false) => "writes",
         None => "not made",
     };
+    let kind = match (&call.outcome, &call.end) {
+        // Its process died before the rest was stored.
+        (Some(_), None) => format!("{kind}, from the journal"),
+        _ => kind.to_owned(),
+    };
+    let cut_off = match call.cut_off {
+        0 => String::new(),
+        times => format!(", {} cut off", count(times, "attempt")),
+    };
     say!(
-        "  {STRONG}call{STRONG:#}      {STRONG}{}{STRONG:#}{} {arguments}  {state}{} {DIM}({kind}){DIM:#}",
+        "  {STRONG}call{STRONG:#}      {STRONG}{}{STRONG:#}{} {arguments}  {state}{} {DIM}({kind}{cut_off}){DIM:#}",
         safe(&call.tool),
         via.unwrap_or_default(),
         took.unwrap_or_default()

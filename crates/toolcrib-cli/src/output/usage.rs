@@ -5,11 +5,12 @@ use toolcrib_agent::Allowance;
 use toolcrib_core::{BudgetUse, Usage, UsageEntry, UsageSource};
 
 use super::{
+    chart::{Chart, Row},
     print::{note, say},
-    text::{DIM, GOOD, STRONG, WARN, count, grouped, safe},
+    text::{STRONG, WARN, count, grouped, safe},
     trace::{money, spent},
 };
-use crate::args::UsageGrouping;
+use crate::args::{Day, UsageGrouping};
 
 /// The output of `usage --json`.
 #[derive(Serialize)]
@@ -22,7 +23,7 @@ pub(crate) struct UsageJson {
 }
 
 /// A sum.
-#[derive(Default, Serialize)]
+#[derive(Clone, Default, Serialize)]
 pub(crate) struct UsageLine {
     #[serde(skip_serializing_if = "String::is_empty")]
     name: String,
@@ -96,7 +97,7 @@ impl UsageLine {
 }
 
 /// The use of a budget today.
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 pub(crate) struct BudgetLine {
     of: String,
     tokens: u64,
@@ -121,23 +122,31 @@ impl BudgetLine {
 /// Prints the use of budgets.
 pub(crate) fn budget(lines: &[BudgetLine]) {
     for line in lines {
-        let tokens = line
+        note!("{WARN}budget{WARN:#} today, {}: {}", safe(&line.of), line.words());
+    }
+}
+
+impl BudgetLine {
+    /// Whose budget it is.
+    pub(super) fn of(&self) -> &str {
+        &self.of
+    }
+
+    /// The use of it.
+    pub(super) fn words(&self) -> String {
+        let tokens = self
             .max_tokens
-            .map(|most| format!("{} of {} tokens", grouped(line.tokens), grouped(most)));
-        let cost = line
+            .map(|most| format!("{} of {} tokens", grouped(self.tokens), grouped(most)));
+        let cost = self
             .max_cost_usd
-            .map(|most| format!("{} of {}", money(line.cost_usd), money(Some(most))));
-        let parts: Vec<_> = tokens.into_iter().chain(cost).collect();
-        note!("{WARN}budget{WARN:#} today, {}: {}", safe(&line.of), parts.join(", "));
+            .map(|most| format!("{} of {}", money(self.cost_usd), money(Some(most))));
+        tokens.into_iter().chain(cost).collect::<Vec<_>>().join(", ")
     }
 }
 
 /// Prints the sums.
 pub(crate) fn usage(usage: &UsageJson, quiet: bool) {
-    for line in &usage.lines {
-        say!("{GOOD}{}{GOOD:#}", safe(&line.name));
-        say!("    {DIM}{}{DIM:#}", line.words(usage.by));
-    }
+    usage.chart().print();
     if usage.lines.is_empty() {
         note!("nothing was used since {}", usage.since);
     } else if usage.lines.len() > 1 {
@@ -146,5 +155,88 @@ pub(crate) fn usage(usage: &UsageJson, quiet: bool) {
     }
     if !quiet {
         budget(&usage.budget);
+    }
+}
+
+/// What the length of a bar is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Measure {
+    Cost,
+    Tokens,
+    Calls,
+}
+
+impl Measure {
+    /// Cost if all of it is known and there is some, otherwise tokens; tools have calls.
+    fn of(usage: &UsageJson) -> Self {
+        match usage.total.cost_usd {
+            _ if usage.by == UsageGrouping::Tool => Self::Calls,
+            Some(cost) if cost > 0.0 => Self::Cost,
+            _ => Self::Tokens,
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "the length of a bar")]
+    fn value(self, line: &UsageLine) -> f64 {
+        match self {
+            Self::Cost => line.known_cost_usd,
+            Self::Tokens => (line.input_tokens + line.output_tokens) as f64,
+            Self::Calls => line.calls as f64,
+        }
+    }
+
+    fn words(self, line: &UsageLine) -> String {
+        match self {
+            Self::Cost => money(Some(line.known_cost_usd)),
+            Self::Tokens => match line.input_tokens + line.output_tokens {
+                1 => "1 token".to_owned(),
+                tokens => format!("{} tokens", grouped(tokens)),
+            },
+            Self::Calls => match line.calls {
+                1 => "1 call".to_owned(),
+                calls => format!("{} calls", grouped(calls)),
+            },
+        }
+    }
+}
+
+impl UsageJson {
+    /// The sums as bars: days in their order with the gaps between them, all else the largest first.
+    pub(super) fn chart(&self) -> Chart {
+        let measure = Measure::of(self);
+        let mut lines: Vec<_> = self.lines.iter().collect();
+        if self.by != UsageGrouping::Day {
+            lines.sort_by(|a, b| measure.value(b).total_cmp(&measure.value(a)));
+        }
+        let largest = lines.iter().map(|line| measure.value(line)).fold(0.0, f64::max);
+        let mut rows = Vec::new();
+        let mut last: Option<Day> = None;
+        for line in lines {
+            let day = line.name.parse::<Day>().ok().filter(|_| self.by == UsageGrouping::Day);
+            if let (Some(last), Some(day)) = (last, day)
+                && let unused @ 1.. = day.0.saturating_sub(last.0 + 1)
+            {
+                rows.push(Row::Gap { words: format!("{} without use", count(unused, "day")) });
+            }
+            last = day;
+            let share = if largest > 0.0 { measure.value(line) / largest } else { 0.0 };
+            let (value, details) = (measure.words(line), line.words(self.by));
+            rows.push(Row::Bar { name: line.name.clone(), share, value, details });
+        }
+        Chart {
+            title: match self.by {
+                UsageGrouping::Day => "Day",
+                UsageGrouping::Session => "Session",
+                UsageGrouping::Principal => "Principal",
+                UsageGrouping::Model => "Model",
+                UsageGrouping::Tool => "Tool",
+            },
+            measure: match measure {
+                Measure::Cost => "cost",
+                Measure::Tokens => "tokens, in and out",
+                Measure::Calls => "calls",
+            },
+            rows,
+        }
     }
 }

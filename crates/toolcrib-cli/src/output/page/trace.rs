@@ -1,29 +1,23 @@
-//! The trace of a run as one page: no script, no resource, no request. The HTML is in `page.html`.
-
-mod text;
+//! The page of a trace.
 
 use std::sync::Arc;
 
-use base64::{Engine as _, prelude::BASE64_STANDARD};
 use minijinja::{
-    Environment, Error, State, UndefinedBehavior, context,
-    syntax::SyntaxConfig,
+    Environment, Error, State, context,
     value::{Serde, Value},
 };
 use parking_lot::Mutex;
-use sha2::{Digest as _, Sha256};
 use toolcrib_core::{Arguments, Usage};
 
-use self::text::{Budget, esc};
 use super::{
-    sessions::{time, without_fence},
-    text::{count, grouped, one_line},
-    trace::{money, spent, took, written},
+    super::{
+        sessions::without_fence,
+        text::one_line,
+        trace::{interrupted, spent, written},
+    },
+    text::Budget,
 };
-use crate::trace::{Note, Trace, TracedMenu};
-
-/// The stylesheet, the only one that the page's policy allows.
-const STYLE: &str = include_str!("style.css");
+use crate::trace::{Interruption, Note, Trace, TracedIteration, TracedMenu, TracedStep};
 
 /// The room for the menus of a page, in bytes of HTML.
 const MENU_ROOM: usize = 300 * 1024;
@@ -33,15 +27,17 @@ const WITHHELD_ROW: usize = 300;
 
 /// The page. A page of 100 calls has less than 2 MB: long texts are cut.
 pub(crate) fn trace_page(trace: &Trace) -> Result<String, Error> {
-    environment(Budget::of(trace))?.get_template("page.html")?.render(context! {
-        style => Value::from_safe_string(STYLE.to_owned()),
-        style_hash => BASE64_STANDARD.encode(Sha256::digest(STYLE)),
-        version => env!("CARGO_PKG_VERSION"),
+    let environment = environment(Budget::of(trace))?;
+    let title = format!("Run {}: {}", trace.run, one_line(&trace.message, 60));
+    environment.get_template("trace.html")?.render(context! {
+        head => super::head(&environment, &title)?,
         stopped => trace.stopped(),
         error => trace.error(),
         duration_ms => trace.duration_ms(),
         calls => trace.calls().count(),
         rows => rows(trace),
+        parts => trace.iterations.iter().map(parts).collect::<Vec<_>>(),
+        marks => trace.interruptions.iter().map(mark).collect::<Vec<_>>(),
         steps => trace.iterations.iter().map(|i| i.requests.len() + i.calls.len()).sum::<usize>(),
         whole_ms => whole_ms(trace),
         ..Serde(trace)
@@ -49,25 +45,12 @@ pub(crate) fn trace_page(trace: &Trace) -> Result<String, Error> {
 }
 
 fn environment(budget: Budget) -> Result<Environment<'static>, Error> {
-    let mut environment = Environment::new();
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
-    // Escapes hidden characters too, unlike the built-in escaping.
-    environment.set_formatter(|output, _, value| {
-        let text = value.to_string();
-        Ok(output.write_str(&if value.is_safe() { text } else { esc(&text) })?)
-    });
+    let mut environment = super::environment()?;
     environment.add_filter("by_reason", |menu: Serde<TracedMenu>| {
         Value::from(Serde(menu.withheld_by_reason()))
     });
-    environment.add_filter("count", count::<u64>);
     environment.add_filter("events", events);
-    environment.add_filter("grouped", grouped);
-    environment.add_filter("money", money);
-    environment.add_filter("one_line", one_line);
     environment.add_filter("spent", |usage: Serde<Usage>| spent(&usage));
-    environment.add_filter("time", time);
-    environment.add_filter("took", took);
     environment.add_filter("without_fence", without_fence);
     environment.add_filter("written", |arguments: Option<Serde<Arguments>>| {
         arguments.map(|arguments| written(&arguments)).unwrap_or_default()
@@ -79,7 +62,7 @@ fn environment(budget: Budget) -> Result<Environment<'static>, Error> {
         .add_filter("text", move |text: &str| Value::from_safe_string(texts.lock().spend(text)));
     environment.add_function("has_cut", move || budget.lock().has_cut());
     environment.add_template("events.html", include_str!("events.html"))?;
-    environment.add_template("page.html", include_str!("page.html"))?;
+    environment.add_template("trace.html", include_str!("trace.html"))?;
     Ok(environment)
 }
 
@@ -93,6 +76,29 @@ fn events(state: &mut State<'_, '_>, Serde(notes): Serde<Vec<Note>>) -> Result<V
     Ok(Value::from_safe_string(html))
 }
 
+/// The steps of an iteration, in the order of time.
+fn parts(iteration: &TracedIteration) -> Vec<Value> {
+    let steps = iteration.steps().into_iter().map(|step| match step {
+        TracedStep::Note(_) => context! { kind => "note" },
+        TracedStep::Request(request) => {
+            context! { kind => "request", of => Value::from(Serde(request)) }
+        }
+        TracedStep::Text(text) => context! { kind => "text", of => text },
+        TracedStep::Call(at, call) => {
+            context! { kind => "call", at, of => Value::from(Serde(call)) }
+        }
+        TracedStep::Interruption(found) => context! { kind => "mark", of => mark(found) },
+    });
+    steps.collect()
+}
+
+/// Where a process ended before the run did.
+fn mark(found: &Interruption) -> Value {
+    let (label, words) = interrupted(found);
+    let resumed_ms = found.resumed_ms.unwrap_or(found.at_ms);
+    context! { label, words, at_ms => found.at_ms, resumed_ms }
+}
+
 /// The number of withheld tools that are listed in each menu.
 fn rows(trace: &Trace) -> usize {
     let menus = trace.iterations.iter().filter_map(|iteration| iteration.menu.as_ref());
@@ -100,11 +106,13 @@ fn rows(trace: &Trace) -> usize {
     (MENU_ROOM / WITHHELD_ROW / listed.max(1)).clamp(5, 200)
 }
 
-/// The end of the last request or call.
+/// The end of the last request or call, or the beginning of the last process.
 fn whole_ms(trace: &Trace) -> u64 {
     let requests = trace.iterations.iter().flat_map(|iteration| &iteration.requests);
     let requests = requests.map(|r| (r.at_ms, r.response.as_ref().map(|r| r.duration_ms)));
     let calls = trace.calls().map(|c| (c.at_ms, c.end.as_ref().map(|end| end.duration_ms)));
-    let ends = requests.chain(calls).map(|(at, ms)| at.saturating_add(ms.unwrap_or_default()));
-    ends.max().unwrap_or_default().max(1)
+    let marks = trace.iterations.iter().flat_map(|iteration| &iteration.interruptions);
+    let marks = marks.map(|mark| (mark.resumed_ms.unwrap_or(mark.at_ms), None));
+    let ends = requests.chain(calls).chain(marks);
+    ends.map(|(at, ms)| at.saturating_add(ms.unwrap_or_default())).max().unwrap_or_default().max(1)
 }
