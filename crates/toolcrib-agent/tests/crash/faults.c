@@ -4,10 +4,12 @@
  *   full   this write and all later ones fail with ENOSPC
  *   short  half of this write is written; the next ones fail with ENOSPC
  *   broken this write or sync fails with EIO, once
+ *   kill   the process is killed before this write or sync
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +32,8 @@ static char fault(int fd, int is_write) {
     const char *colon = strchr(order, ':');
     long at = colon ? atol(colon + 1) : 0;
     long now = atomic_fetch_add(&passed, 1) + 1;
+    if (order[0] == 'k' && now == at) kill(getpid(), SIGKILL);
+    if (order[0] == 'k') return 0;
     if (order[0] == 'b') return now == at ? 'b' : 0;
     if (!is_write || now < at) return 0;
     return order[0] == 's' && now == at ? 's' : 'f';

@@ -5,8 +5,10 @@ use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 use serde_json::{Value, json};
 
 use crate::{
+    chat::at_prompt,
     serve::{Piped, message},
     support::{Project, at_terminal, config_home},
+    terminal::Terminal,
 };
 
 /// `pay` appends its arguments to a file.
@@ -40,6 +42,15 @@ const SCRIPT: &str = r#"
 called = "pay"
 text = "Done: {{ results.pay }}"
 [[rule]]
+user = "Pay three"
+calls = [{ tool = "pay", args = { amount = 1, to = "ann" } }, { tool = "pay", args = { amount = 2, to = "ann" } }, { tool = "pay", args = { amount = 3, to = "ann" } }]
+[[rule]]
+user = "Pay nine"
+calls = [{ tool = "pay", args = { amount = 9, to = "ann" } }]
+[[rule]]
+user = "Pay ben"
+calls = [{ tool = "pay", args = { amount = 9, to = "ben" } }]
+[[rule]]
 user = "Pay twice"
 calls = [{ tool = "pay", args = { amount = 5, to = "ann" } }, { tool = "pay", args = { to = "ann", amount = 5 } }]
 [[rule]]
@@ -61,7 +72,7 @@ pub(crate) fn paid(project: &Project) -> String {
 #[test]
 fn a_person_at_the_terminal_sees_the_whole_call_and_decides() {
     let asked = |project: &Project, message: &str, answer: &str| {
-        at_terminal(&project.command(&["run", message, "--as", "ann"]), "[y/r/N]", answer)
+        at_terminal(&project.command(&["run", message, "--as", "ann"]), "[y/r/a/N]", answer)
     };
     let project = project();
     for (answer, is_paid) in
@@ -82,13 +93,13 @@ fn a_person_at_the_terminal_sees_the_whole_call_and_decides() {
         }
     }
     let (code, said) = asked(&project, "Pay twice", "r\n");
-    assert_eq!((code, said.matches("[y/r/N]").count()), (Some(0), 1), "{said}");
+    assert_eq!((code, said.matches("[y/r/a/N]").count()), (Some(0), 1), "{said}");
     assert_eq!(paid(&project), "5 to ann\n".repeat(3));
 
     let call = project.command(&["call", "pay", "amount=7", "to=ben"]);
-    let (code, said) = at_terminal(&call, "[y/r/N]", "y\n");
+    let (code, said) = at_terminal(&call, "[y/r/a/N]", "y\n");
     assert_eq!((code, paid(&project).lines().last()), (Some(0), Some("7 to ben")), "{said}");
-    let (code, _) = at_terminal(&call, "[y/r/N]", "n\n");
+    let (code, _) = at_terminal(&call, "[y/r/a/N]", "n\n");
     assert_eq!((code, paid(&project).lines().count()), (Some(1), 4));
 }
 
@@ -206,7 +217,7 @@ fn a_run_that_waited_is_resumed_with_the_decision() {
 
     // At a terminal, a resumed run asks about what still waits.
     let (_, session) = waits(&project);
-    let (code, said) = at_terminal(&project.command(&["resume", &session]), "[y/r/N]", "y\n");
+    let (code, said) = at_terminal(&project.command(&["resume", &session]), "[y/r/a/N]", "y\n");
     assert_eq!((code, paid(&project).lines().count()), (Some(0), 2), "{said}");
     assert!(waiting(&project).is_empty());
 }
@@ -414,4 +425,114 @@ exit 0
         }
         assert_eq!(paid(&project), "");
     }
+}
+
+#[test]
+fn like_calls_are_one_question_and_a_permission_for_the_session_has_bounds() {
+    let project = project();
+    let mut terminal = Terminal::start(&project.command(&["chat", "--as", "ann"]), 80);
+    let say = |terminal: &mut Terminal, line: &str| {
+        at_prompt(terminal);
+        terminal.send(line);
+        terminal.send("\r");
+    };
+    say(&mut terminal, "Pay three");
+    terminal.wait_for("[y/r/a/numbers/N]");
+    for shown in
+        ["calls     3 times pay", "arguments of call 1", "arguments of call 3", "amount  3"]
+    {
+        assert!(terminal.shown().contains(shown), "{shown}: {}", terminal.shown());
+    }
+    terminal.send("1 3\r");
+    terminal.wait_for("Done: ");
+    let mut payments: Vec<_> = paid(&project).lines().map(str::to_owned).collect();
+    payments.sort();
+    assert_eq!(payments, ["1 to ann", "3 to ann"]);
+
+    say(&mut terminal, "Pay nine");
+    terminal.wait_for("[y/r/a/N]");
+    terminal.send("a\r");
+    terminal.wait_for("[y/N/change]");
+    for shown in ["differ    nothing", "count     20 more calls", "time      1h", "to      \"ann\""]
+    {
+        assert!(terminal.shown().contains(shown), "{shown}: {}", terminal.shown());
+    }
+    terminal.send("amount<=100 2 30m\r");
+    terminal.wait_for("differ    amount<=100");
+    terminal.send("y\r");
+    assert!(terminal.wait_until(|screen| screen.matches("Done: ").count() >= 1));
+    for left in [1, 0] {
+        say(&mut terminal, "Pay nine");
+        terminal.wait_for(&format!("permitted for this session: pay ({left} more calls"));
+    }
+    // Neither other arguments nor more calls.
+    for message in ["Pay ben", "Pay nine"] {
+        say(&mut terminal, message);
+        terminal.wait_for("Run pay? [y/r/a/N]");
+        terminal.send("n\r");
+    }
+    at_prompt(&mut terminal);
+    terminal.send("\u{4}");
+    terminal.end();
+    assert_eq!(paid(&project).matches("9 to ann").count(), 3, "{}", paid(&project));
+    assert!(!paid(&project).contains("ben"), "{}", paid(&project));
+}
+
+#[test]
+fn a_question_breaks_no_word_at_any_width() {
+    let project = project();
+    for columns in [40, 52, 60, 80, 100, 120] {
+        let mut terminal = Terminal::start(&project.command(&["run", "Pay"]), columns);
+        terminal.wait_for("/N]");
+        assert_eq!(terminal.split_words(), [""; 0], "{columns}: {}", terminal.shown());
+        terminal.send("a\n");
+        terminal.wait_for("/change]");
+        assert_eq!(terminal.split_words(), [""; 0], "{columns}: {}", terminal.shown());
+        terminal.send("n\n");
+        assert!(terminal.wait_until(|screen| screen.ends_with("[y/r/a/N]")));
+        terminal.send("n\n");
+        assert_eq!(terminal.end().0, Some(0));
+    }
+}
+
+#[test]
+fn a_change_of_a_file_is_approved_as_a_difference_with_line_numbers() {
+    let file = "policy_default = \"allow\"\n[agent]\nmodel = \"script:script.toml\"\n\
+        [files.src]\nfolder = \"src\"\nwrite = true\n[[tool]]\nkind = \"files\"\n\
+        [[policy]]\neffect = \"ask\"\ntool = [\"patch_file\"]\n";
+    let script = "[[rule]]\nstep = 1\ncalls = [{ tool = \"read_file\", args = { path = \"a.py\" } }]\n\
+        [[rule]]\nstep = 2\ncalls = [{ tool = \"patch_file\", args = { path = \"a.py\", \
+        edits = [{ old = \"    return 1\", new = \"     return 2\" }] } }]\n[[rule]]\ntext = \"Done.\"\n";
+    let text = "def a():\n    return 1\n\ndef b():\n    pass\n";
+    let project =
+        Project::of(&[("toolcrib.toml", file), ("script.toml", script), ("src/a.py", text)]);
+    let mut terminal = Terminal::start(&project.command(&["run", "Go"]), 60);
+    terminal.wait_for("/N]");
+    let shown = terminal.shown();
+    for line in ["     1  1   def a():", "     2    -     return 1", "        2 +      return 2"] {
+        assert!(shown.contains(line), "{line}: {shown}");
+    }
+    assert!(shown.contains("path  \"a.py\"") && !shown.contains("edits"), "{shown}");
+    terminal.send("y\n");
+    assert_eq!(terminal.end().0, Some(0));
+    let changed = fs::read_to_string(project.path().join("src/a.py")).unwrap();
+    assert!(changed.contains("     return 2"), "{changed}");
+}
+
+#[test]
+fn the_time_of_a_call_is_without_the_wait_for_its_approval() {
+    let project = project();
+    let mut terminal = Terminal::start(&project.command(&["run", "Pay nine"]), 80);
+    terminal.wait_for("/N]");
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    terminal.send("n\n");
+    assert_eq!(terminal.end().0, Some(0));
+    let (_, trace) = project.json(&["trace"]);
+    let call = &trace["iterations"][0]["calls"][0];
+    let at = |name: &str| {
+        let notes = call["notes"].as_array().unwrap();
+        notes.iter().find(|note| note["type"] == name).unwrap()["at_ms"].as_u64().unwrap()
+    };
+    let waited = at("approval.settled") - at("approval.requested");
+    assert!(call["end"]["duration_ms"].as_u64().unwrap() < waited, "{call:#}");
 }

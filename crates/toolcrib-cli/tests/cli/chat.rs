@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The prompt, ready for the next line.
-fn at_prompt(terminal: &mut Terminal) {
+pub(crate) fn at_prompt(terminal: &mut Terminal) {
     assert!(
         terminal.wait_until(|screen| screen
             .lines()
@@ -128,19 +128,19 @@ fn a_call_that_needs_approval_is_decided_in_a_chat_and_ctrl_c_ends_only_the_turn
     let project = project();
     let mut terminal = Terminal::start(&project.command(&["chat", "--as", "ann"]), 80);
     say(&mut terminal, "Pay");
-    terminal.wait_for("[y/r/N]");
+    terminal.wait_for("[y/r/a/N]");
     terminal.send("y\r");
     terminal.wait_for("Done: ");
     assert_eq!(paid(&project), "5 to ann\n");
 
     say(&mut terminal, "Pay");
-    assert!(terminal.wait_until(|screen| screen.matches("[y/r/N]").count() == 2));
+    assert!(terminal.wait_until(|screen| screen.matches("[y/r/a/N]").count() == 2));
     terminal.send("n\r");
     assert!(terminal.wait_until(|screen| screen.matches("Done: ").count() == 2));
     assert!(terminal.shown().contains("the user refused this call"), "{}", terminal.shown());
 
     say(&mut terminal, "Pay");
-    assert!(terminal.wait_until(|screen| screen.matches("[y/r/N]").count() == 3));
+    assert!(terminal.wait_until(|screen| screen.matches("[y/r/a/N]").count() == 3));
     terminal.send("\u{3}");
     terminal.wait_for("cancelled; the chat goes on");
     say(&mut terminal, "Hello");

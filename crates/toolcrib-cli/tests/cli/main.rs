@@ -35,6 +35,7 @@ mod init;
 mod lint;
 mod live;
 mod lock;
+mod look_back;
 mod mcp;
 mod menu;
 mod model_faults;

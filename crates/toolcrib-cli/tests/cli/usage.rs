@@ -219,3 +219,26 @@ fn invalid_prices_and_limits_that_cannot_be_kept_are_refused_at_load() {
     );
     assert_eq!(project.toolcrib(&["check"]).code, Some(0));
 }
+
+#[test]
+fn a_page_has_the_same_bars_by_day_model_tool_and_principal_without_script() {
+    let project = project("[budget.day]\nmax_tokens = 100000\n");
+    run(&project, "ann", "one");
+    run(&project, "<b>bob</b>", "two");
+    let path = project.path().join("usage.html");
+    let file = path.to_str().unwrap();
+    assert_eq!(project.toolcrib(&["usage", "--html", file]).code, Some(0));
+    let page = std::fs::read_to_string(&path).unwrap();
+    let has = ["By day", "By model", "By tool", "By principal", "script:script.toml", ">look<br>"];
+    for text in has.into_iter().chain(["of 100,000 tokens", "&lt;b&gt;bob", "aria-label=\"100%\""])
+    {
+        assert!(page.contains(text), "{text}: {page}");
+    }
+    for absent in ["<script", "http://", "https://", " style=", "<link", "<img", "<b>bob"] {
+        assert!(!page.contains(absent), "{absent}: {page}");
+    }
+    let again = project.toolcrib(&["usage", "--html", file]);
+    assert!(again.code == Some(2) && again.stderr.contains("already exists"), "{}", again.stderr);
+    let both = project.toolcrib(&["usage", "--html", file, "--by", "tool"]);
+    assert_eq!(both.code, Some(2), "{}", both.stderr);
+}
