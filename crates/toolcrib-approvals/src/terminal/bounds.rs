@@ -49,7 +49,7 @@ impl Bounds {
         StoredArguments::new(Value::Object(fixed), Vec::new())
     }
 
-    /// What may differ, in words.
+    /// The arguments that may differ, in words.
     pub(super) fn differing(&self) -> String {
         let free = self.free.iter().cloned();
         let any = self.any.then(|| "all others".to_owned());
@@ -60,7 +60,7 @@ impl Bounds {
     /// Changes a bound: `20 calls`, `30m`, the name of an argument, a condition on one, or `*`.
     ///
     /// # Errors
-    /// What a person may write.
+    /// A text that says how to write a bound.
     pub(super) fn change(&mut self, text: &str) -> Result<(), String> {
         for word in text.split(|c: char| c == ',' || c.is_whitespace()).filter(|w| !w.is_empty()) {
             self.change_one(word)?;
@@ -110,7 +110,7 @@ impl Bounds {
     }
 }
 
-/// What the person has permitted for the session.
+/// A permission of the person for the session.
 pub(super) struct Permission {
     /// Tool, identity and conversation.
     of: Digest,

@@ -86,6 +86,15 @@ mod tests {
         let difference = "@@ -9,3 +9,3 @@\n fn a() {\n-    return 1\n+     return \u{202e}2\n }\n\
             @@ -120,1 +120,2 @@\n x\n+a line that is much longer than the terminal is wide\n";
         let shown = shown_difference(difference, 44);
-        insta::assert_snapshot!(anstream::adapter::strip_str(&shown), @"");
+        insta::assert_snapshot!(anstream::adapter::strip_str(&shown), @r"
+          9   9   fn a() {
+         10     -     return 1
+             10 +      return \u{202e}2
+         11  11   }
+        …
+        120 120   x
+            121 + a line that is much longer 
+                │ than the terminal is wide
+        ");
     }
 }

@@ -41,8 +41,8 @@ type Pause = Box<dyn Any + Send>;
 /// the answer from standard input. One question at a time; calls of one tool that the model makes at
 /// the same time are one question, which shows all of them.
 ///
-/// The person may permit the calls once, or the same tool with exactly the same arguments for as
-/// long as this approver exists, or the same tool within bounds (arguments, count, time) for as long
+/// The person may permit the calls once, or the same tool with exactly the same arguments in the same
+/// run, or the same tool within bounds (arguments, count, time) for as long
 /// as this approver exists in the same conversation, or refuse. Everything else than `y`, `yes`, `r`,
 /// `a` and numbers of calls refuses, as does the end of the input. Text that was typed before the
 /// question does not answer it. Without a terminal on both streams each call is refused.
@@ -56,9 +56,9 @@ struct Shared {
     pause: Option<Box<dyn Fn() -> Pause + Send + Sync>>,
     /// One question at a time.
     asking: sync::Mutex<()>,
-    /// The calls that the person permitted for the run.
-    permitted: Mutex<HashSet<Digest>>,
-    /// What the person permitted for the session.
+    /// The calls that the person permitted for a run, by its id.
+    permitted: Mutex<HashSet<(Arc<str>, Digest)>>,
+    /// The permissions of the person for the session.
     permissions: Mutex<Vec<Permission>>,
     /// The calls without an answer, and those whose answer is not read yet.
     waiting: Mutex<Vec<WaitingCall>>,
@@ -79,7 +79,7 @@ struct WaitingCall {
     answer: Option<TerminalAnswer>,
 }
 
-/// What a person sees of a call.
+/// The part of a call that a person sees.
 #[derive(Clone)]
 struct ShownCall {
     arguments: StoredArguments,
@@ -205,7 +205,8 @@ impl TerminalApprover {
         if let Some(answer) = registered.answer() {
             return Ok(answer);
         }
-        if self.0.permitted.lock().contains(&scope) || self.uses_permission(request, arguments) {
+        let of_run = (Arc::clone(request.turn_id), scope);
+        if self.0.permitted.lock().contains(&of_run) || self.uses_permission(request, arguments) {
             return Ok(TerminalAnswer::Yes);
         }
         self.0.gather(&registered, request.alike).await;
@@ -244,7 +245,8 @@ impl TerminalApprover {
             let chosen = match answer.as_str() {
                 "y" | "yes" => vec![true; calls.len()],
                 "r" => {
-                    let scopes = calls.iter().map(|(_, scope, _)| *scope);
+                    let run = request.turn_id;
+                    let scopes = calls.iter().map(|(_, scope, _)| (Arc::clone(run), *scope));
                     self.0.permitted.lock().extend(scopes);
                     vec![true; calls.len()]
                 }

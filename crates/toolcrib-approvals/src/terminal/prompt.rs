@@ -95,7 +95,7 @@ pub(super) fn bounds(tool: &str, bounds: &Bounds, problem: Option<&str>, width: 
     text.choice("y", "permit this, and run what was asked");
     text.choice("n", "go back (default)");
     text.wrapped(
-        "  or what may differ: names of arguments, conditions such as amount<=100, * for all; a number \
+        "or what may differ: names of arguments, conditions such as amount<=100, * for all; a number \
          of calls; a time such as 30m",
         2,
     );
@@ -114,7 +114,7 @@ pub(super) fn question(question: &Clarification, width: usize) -> String {
     let mut text = Lines { text: String::new(), width };
     text.raw(&format!("{ASK}question{ASK:#}"));
     for line in question.question.lines() {
-        text.wrapped(&format!("  {}", harmless(line)), 2);
+        text.wrapped(&harmless(line), 2);
     }
     for (at, option) in question.options.iter().enumerate() {
         text.choice(&(at + 1).to_string(), &harmless(option));
@@ -140,17 +140,17 @@ impl Lines {
         self.text.push('\n');
     }
 
-    /// A text in rows, all but the first with an indent.
+    /// A text in rows with an indent.
     fn wrapped(&mut self, text: &str, indent: usize) {
-        let mut rows = rows(text, self.width, indent).into_iter();
-        self.raw(&rows.next().unwrap_or_default());
-        rows.for_each(|row| self.raw(&format!("{}{row}", " ".repeat(indent))));
+        for row in rows(text, self.width.saturating_sub(indent)) {
+            self.raw(&format!("{}{row}", " ".repeat(indent)));
+        }
     }
 
     /// A label, and a text beside it.
     fn labeled(&mut self, label: &str, text: &str) {
         let indent = 2 + LABELS + 1;
-        let mut rows = rows(&harmless(text), self.width.saturating_sub(indent), 0).into_iter();
+        let mut rows = rows(&harmless(text), self.width.saturating_sub(indent)).into_iter();
         let first = rows.next().unwrap_or_default();
         self.raw(&format!("  {DIM}{label:<LABELS$}{DIM:#} {first}"));
         rows.for_each(|row| self.raw(&format!("{}{row}", " ".repeat(indent))));
@@ -159,7 +159,7 @@ impl Lines {
     /// An answer, and what it means.
     fn choice(&mut self, key: &str, text: &str) {
         let indent = 4 + key.width();
-        let mut rows = rows(text, self.width.saturating_sub(indent), 0).into_iter();
+        let mut rows = rows(text, self.width.saturating_sub(indent)).into_iter();
         let first = rows.next().unwrap_or_default();
         self.raw(&format!("  {STRONG}{key}{STRONG:#}  {first}"));
         rows.for_each(|row| self.raw(&format!("{}{row}", " ".repeat(indent))));
@@ -173,10 +173,24 @@ impl Lines {
     }
 }
 
-/// A text in rows of a width; all but the first are that much shorter.
-fn rows(text: &str, width: usize, indent: usize) -> Vec<String> {
-    let mut rows = cut(text, width.saturating_sub(indent).max(10));
-    rows.iter_mut().for_each(|row| row.truncate(row.trim_end().len()));
+/// A text in rows of a width, broken between words; a longer word is cut.
+fn rows(text: &str, width: usize) -> Vec<String> {
+    let width = width.max(10);
+    let mut rows = vec![String::new()];
+    for word in text.split_whitespace() {
+        let filled = rows.last().map_or(0, |row| row.width());
+        match rows.last_mut() {
+            Some(row) if filled > 0 && filled + 1 + word.width() <= width => {
+                row.push(' ');
+                row.push_str(word);
+            }
+            Some(row) if filled == 0 && word.width() <= width => row.push_str(word),
+            _ => {
+                rows.retain(|row| !row.is_empty());
+                rows.extend(cut(word, width));
+            }
+        }
+    }
     rows
 }
 

@@ -10,6 +10,7 @@ use std::{
 };
 
 use toolcrib_agent::EndReason;
+use toolcrib_approvals::TerminalApprover;
 use toolcrib_core::{Attachments, CancellationToken, Usage};
 use toolcrib_engine::Iteration;
 use toolcrib_project::Project;
@@ -65,6 +66,8 @@ struct Chat<'a> {
     project: &'a Project,
     cancellation: &'a CancellationToken,
     conversation: Conversation<'a>,
+    /// Keeps the permissions of the session.
+    terminal: TerminalApprover,
     /// The files attached to the next message.
     attachments: Attachments,
     usage: Usage,
@@ -83,8 +86,16 @@ impl<'a> Chat<'a> {
         let conversation =
             Conversation::begin(project, situation, session, *timeout, tells, cancellation);
         let conversation = conversation.await?;
-        let (attachments, usage) = (Attachments::default(), Usage::NOTHING);
-        Ok(Self { global, project, cancellation, conversation, attachments, usage, turns: 0 })
+        Ok(Self {
+            global,
+            project,
+            cancellation,
+            conversation,
+            terminal: approver::terminal(),
+            attachments: Attachments::default(),
+            usage: Usage::NOTHING,
+            turns: 0,
+        })
     }
 
     /// Reads messages and commands until the user quits.
@@ -170,7 +181,8 @@ impl<'a> Chat<'a> {
         let _guard = TurnGuard::new(&token);
         self.conversation.create(true, &token).await?;
         let mut turn = self.conversation.turn(token)?;
-        approver::attend(&mut turn, self.project, self.conversation.session(), false).await?;
+        let session = self.conversation.session();
+        approver::attend(&mut turn, self.project, session, false, self.terminal.clone()).await?;
         turn.attachments = std::mem::take(&mut self.attachments);
         let narrator = Arc::new(Narrator::of_chat(self.global.verbose));
         let told = Arc::clone(&narrator);

@@ -170,7 +170,8 @@ async fn follow(
         Some(chosen) => Some(chosen.open(&args.situation, tells, &cancellation).await?),
         None => None,
     };
-    approver::attend(&mut turn, project, session.as_ref(), message.is_none()).await?;
+    let (terminal, is_resumed) = (approver::terminal(), message.is_none());
+    approver::attend(&mut turn, project, session.as_ref(), is_resumed, terminal).await?;
     if session.is_some() {
         // It has the conversation.
         turn.conversation = None;

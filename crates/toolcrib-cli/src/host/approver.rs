@@ -31,8 +31,8 @@ pub(crate) async fn attend(
     project: &Project,
     session: Option<&Session>,
     is_resumed: bool,
+    terminal: TerminalApprover,
 ) -> Result<(), Problem> {
-    let terminal = terminal();
     questions::ask_at(&terminal, turn)?;
     turn.approver = Some(of_run(project, person(terminal), session, is_resumed).await?);
     Ok(())

@@ -1,4 +1,4 @@
-//! The calls of a gateway in a store of their own, so that `runs` and `trace` look back at them like at
+//! The calls of a gateway in a separate store, so that `runs` and `trace` look back at them like at
 //! the runs of an agent: each call is a turn of its caller, and ended by the gateway's log.
 
 use std::{
@@ -17,7 +17,7 @@ use std::{
 use parking_lot::Mutex;
 use serde_json::Value;
 use toolcrib_core::{
-    CallIntent, CallOutcome, Event, EventKind, Message, NewSession, SessionLease, SessionOwner,
+    CallIntent, CallOutcome, ErrorCode, Event, EventKind, Message, NewSession, SessionLease, SessionOwner,
     SessionRecord, SessionRetention, SessionStore as _, SessionStoreError, ToolCall, TracedEvent,
     Usage,
 };
@@ -273,7 +273,14 @@ impl Writer {
     fn ended(&mut self, open: OpenCall, entry: &AccessEntry) -> Result<(), SessionStoreError> {
         let OpenCall { owner, mut lane, call, events, result } = open;
         let outcome = CallOutcome::of(entry.code);
-        let is_made = result.is_some() && entry.origin.is_some();
+        // A check or a rule refuses with these codes before the body.
+        let refused = [
+            ErrorCode::InputInvalid,
+            ErrorCode::Denied,
+            ErrorCode::NotAvailable,
+            ErrorCode::AwaitingApproval,
+        ];
+        let is_made = result.is_some() && entry.code.is_none_or(|code| !refused.contains(&code));
         let intent = entry.read_only.filter(|_| is_made).map(|read_only| {
             SessionRecord::Intent(CallIntent {
                 call_id: Arc::clone(&call.id),

@@ -19,9 +19,9 @@ const SHORTEST: usize = 6;
 /// A chart of horizontal bars.
 #[derive(Serialize)]
 pub(super) struct Chart {
-    /// What a line is: `Day`.
+    /// The subject of a line: `Day`.
     pub(super) title: &'static str,
-    /// What the length of a bar is: `tokens`.
+    /// The unit of the length of a bar: `tokens`.
     pub(super) measure: &'static str,
     pub(super) rows: Vec<Row>,
 }
@@ -80,7 +80,7 @@ impl Chart {
     }
 }
 
-/// A bar in eighths of a column. What is not nothing has at least one.
+/// A bar in eighths of a column. A value above 0 has at least one.
 fn bar(share: f64, room: usize) -> String {
     const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     #[expect(

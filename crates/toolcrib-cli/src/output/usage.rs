@@ -158,7 +158,7 @@ pub(crate) fn usage(usage: &UsageJson, quiet: bool) {
     }
 }
 
-/// What the length of a bar is.
+/// The unit of the length of a bar.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Measure {
     Cost,

@@ -79,7 +79,7 @@ pub(crate) struct Interruption {
     pub(crate) at_ms: u64,
     /// The beginning of the process that went on; `None` if none has.
     pub(crate) resumed_ms: Option<u64>,
-    /// What that process made of the calls whose results the history lacked.
+    /// The calls whose results the history lacked, by what that process made of them.
     #[serde(flatten)]
     pub(crate) calls: InterruptedCalls,
 }
@@ -229,7 +229,7 @@ pub(crate) struct TracedCall {
     pub(crate) cut_off: u32,
     /// `ok` or an error code, as the session has it; `None` without an end.
     pub(crate) outcome: Option<Arc<str>>,
-    /// What was measured at its end; `None` if its process died before that was stored.
+    /// The measurements at its end; `None` if its process died before that was stored.
     pub(crate) end: Option<TracedEnd>,
     /// The text that the model read, with its fence.
     pub(crate) result: Option<Arc<str>>,

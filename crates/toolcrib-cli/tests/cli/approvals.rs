@@ -72,7 +72,7 @@ pub(crate) fn paid(project: &Project) -> String {
 #[test]
 fn a_person_at_the_terminal_sees_the_whole_call_and_decides() {
     let asked = |project: &Project, message: &str, answer: &str| {
-        at_terminal(&project.command(&["run", message, "--as", "ann"]), "[y/r/a/N]", answer)
+        at_terminal(&project.command(&["run", message, "--as", "ann"]), "/N] ", answer)
     };
     let project = project();
     for (answer, is_paid) in
@@ -93,7 +93,7 @@ fn a_person_at_the_terminal_sees_the_whole_call_and_decides() {
         }
     }
     let (code, said) = asked(&project, "Pay twice", "r\n");
-    assert_eq!((code, said.matches("[y/r/a/N]").count()), (Some(0), 1), "{said}");
+    assert_eq!((code, said.matches("/N] ").count()), (Some(0), 1), "{said}");
     assert_eq!(paid(&project), "5 to ann\n".repeat(3));
 
     let call = project.command(&["call", "pay", "amount=7", "to=ben"]);
@@ -466,9 +466,10 @@ fn like_calls_are_one_question_and_a_permission_for_the_session_has_bounds() {
         terminal.wait_for(&format!("permitted for this session: pay ({left} more calls"));
     }
     // Neither other arguments nor more calls.
-    for message in ["Pay ben", "Pay nine"] {
+    for (asked, message) in [(2, "Pay ben"), (3, "Pay nine")] {
         say(&mut terminal, message);
-        terminal.wait_for("Run pay? [y/r/a/N]");
+        let question = "Run pay? [y/r/a/N]";
+        assert!(terminal.wait_until(|screen| screen.matches(question).count() == asked));
         terminal.send("n\r");
     }
     at_prompt(&mut terminal);
@@ -482,14 +483,14 @@ fn like_calls_are_one_question_and_a_permission_for_the_session_has_bounds() {
 fn a_question_breaks_no_word_at_any_width() {
     let project = project();
     for columns in [40, 52, 60, 80, 100, 120] {
-        let mut terminal = Terminal::start(&project.command(&["run", "Pay"]), columns);
+        let mut terminal = Terminal::start(&project.command(&["run", "Pay ben"]), columns);
         terminal.wait_for("/N]");
         assert_eq!(terminal.split_words(), [""; 0], "{columns}: {}", terminal.shown());
         terminal.send("a\n");
         terminal.wait_for("/change]");
         assert_eq!(terminal.split_words(), [""; 0], "{columns}: {}", terminal.shown());
         terminal.send("n\n");
-        assert!(terminal.wait_until(|screen| screen.ends_with("[y/r/a/N]")));
+        assert!(terminal.wait_until(|screen| screen.trim_end().ends_with("[y/r/a/N]")));
         terminal.send("n\n");
         assert_eq!(terminal.end().0, Some(0));
     }
@@ -512,7 +513,7 @@ fn a_change_of_a_file_is_approved_as_a_difference_with_line_numbers() {
     for line in ["     1  1   def a():", "     2    -     return 1", "        2 +      return 2"] {
         assert!(shown.contains(line), "{line}: {shown}");
     }
-    assert!(shown.contains("path  \"a.py\"") && !shown.contains("edits"), "{shown}");
+    assert!(shown.contains("path  \"a.py\"") && !shown.contains("edits[0]"), "{shown}");
     terminal.send("y\n");
     assert_eq!(terminal.end().0, Some(0));
     let changed = fs::read_to_string(project.path().join("src/a.py")).unwrap();

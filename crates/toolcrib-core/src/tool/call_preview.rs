@@ -1,4 +1,4 @@
-//! What a call would change.
+//! The change that a call would make.
 
 use std::sync::Arc;
 

@@ -422,7 +422,7 @@ impl ToolDefinition {
         self.settings.resource.as_ref().and_then(|key| (key.0)(args))
     }
 
-    /// What a call would change; `None` if the tool does not show it. See
+    /// The change that a call would make; `None` if the tool does not show it. See
     /// [`ToolBuilder::preview`](crate::ToolBuilder::preview).
     pub fn preview(
         &self,

@@ -67,7 +67,7 @@ impl Body {
         result.map(ToolOutput::text)
     }
 
-    /// What a call would change; `None` for a file that does not exist yet.
+    /// The change that a call would make; `None` for a file that does not exist yet.
     pub(super) async fn preview(self, args: Value, cx: ToolContext) -> Option<CallPreview> {
         let files = self.folder(&args).ok()?;
         let (path, shown) = (string(&args, PATH), self.shown);

@@ -6,7 +6,7 @@ use serde_json::Value;
 use toolcrib_agent::RunOutcome;
 use toolcrib_core::{Arguments, ErrorCode, ToolChoice, ToolName, ToolResult, unfence};
 
-use super::sides::{AT_ITS_END, RecordedTools};
+use super::sides::RecordedTools;
 use crate::{
     output::{
         replay::{Difference, DifferentCall},
@@ -81,13 +81,13 @@ pub(super) fn first_difference(
         expected: expected.to_owned(),
         actual: actual.to_owned(),
     };
+    if is_open(trace) {
+        return None;
+    }
     if let Some(more) = actual.front() {
         return Some(whole("calls", "no further call", &made(more)));
     }
     let stopped = outcome.end_reason.as_str();
-    if is_open(trace) && outcome.error.as_ref().is_some_and(|e| e.message.contains(AT_ITS_END)) {
-        return None;
-    }
     if stopped != trace.stopped() {
         let error = outcome.error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
         return Some(whole("end", trace.stopped(), &format!("{stopped}{error}")));
@@ -97,8 +97,8 @@ pub(super) fn first_difference(
     (expected != actual).then(|| whole("answer", expected, actual))
 }
 
-/// Whether the run ended before its model did: it was cancelled or killed, or waits. Its replay ends
-/// with the journal.
+/// Whether the run ended before its model did: it was cancelled or killed, or waits. Its replay is
+/// compared up to that point.
 fn is_open(trace: &Trace) -> bool {
     matches!(
         trace.stopped(),

@@ -28,9 +28,6 @@ pub(super) struct RecordedModel {
     responses: Mutex<VecDeque<ModelResponse>>,
 }
 
-/// The error of a model whose journal is at its end.
-pub(super) const AT_ITS_END: &str = "the recorded run has no further response of its model";
-
 impl RecordedModel {
     pub(super) fn new(session: &StoredSession, trace: &Trace) -> Self {
         let messages = session.messages.iter().filter(|stored| stored.turn == trace.turn);
@@ -66,7 +63,8 @@ impl Model for RecordedModel {
         let next = self.responses.lock().pop_front();
         let chunk = next
             .map(ModelChunk::Done)
-            .ok_or_else(|| ModelError::new(ModelErrorClass::NoRule, AT_ITS_END));
+            .ok_or_else(|| let problem = "the recorded run has no further response of its model";
+            ModelError::new(ModelErrorClass::NoRule, problem));
         Box::pin(stream::iter([chunk]))
     }
 }
@@ -107,9 +105,11 @@ impl RecordedTools {
             let made = made.get(&*call.call_id).copied();
             let is_final = is_final(call);
             // The rest was refused by a rule or a check, which decides again.
-            let Some(text) = call.result.as_ref().filter(|_| made.is_some() || is_final) else {
+            // One that waits, or that a crash left open, has no result yet.
+            let Some(text) = call.result.as_deref().or(is_final.then_some("")) else { continue };
+            if made.is_none() && !is_final {
                 continue;
-            };
+            }
             let Some((tool, arguments)) = ran(call, made) else { continue };
             let same: &mut VecDeque<_> = by_arguments.entry(key(tool, &arguments)).or_default();
             same.push_back(Arc::clone(&call.call_id));
@@ -218,7 +218,7 @@ impl Middleware for RecordedTools {
 }
 
 /// The approver of a replay. A call of which a body runs only reads, and the journal has no refusal of
-/// it; nobody is asked.
+/// it; no person is asked.
 pub(super) struct RecordedApprovals;
 
 impl Approver for RecordedApprovals {

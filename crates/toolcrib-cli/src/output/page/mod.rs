@@ -22,7 +22,7 @@ use super::{
 /// The stylesheet, the only one that the policy of a page allows.
 const STYLE: &str = include_str!("style.css");
 
-/// What every template may use.
+/// The environment with the parts that every template may use.
 fn environment() -> Result<Environment<'static>, Error> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);

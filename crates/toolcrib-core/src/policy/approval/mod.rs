@@ -41,7 +41,7 @@ pub struct ApprovalRequest<'a> {
     pub alike: usize,
     /// The position of this call among them, from 0.
     pub position: usize,
-    /// What the call would change, if its tool [shows that](crate::ToolBuilder::preview). It may have
+    /// The change that the call would make, if its tool [shows that](crate::ToolBuilder::preview). It may have
     /// changed when the call runs.
     pub preview: Option<CallPreview>,
 }
