@@ -61,10 +61,10 @@ impl Model for RecordedModel {
 
     fn respond(self: Arc<Self>, _request: ModelRequest) -> ModelStream {
         let next = self.responses.lock().pop_front();
-        let chunk = next
-            .map(ModelChunk::Done)
-            .ok_or_else(|| let problem = "the recorded run has no further response of its model";
-            ModelError::new(ModelErrorClass::NoRule, problem));
+        let chunk = next.map(ModelChunk::Done).ok_or_else(|| {
+            let problem = "the recorded run has no further response of its model";
+            ModelError::new(ModelErrorClass::NoRule, problem)
+        });
         Box::pin(stream::iter([chunk]))
     }
 }
