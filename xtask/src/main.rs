@@ -4,6 +4,7 @@
 //!
 //! - `steps`: the steps of each command, in order.
 //! - `tests`: running the tests of the workspace.
+//! - `sqlite_crates`: checks that Toolcrib can be used beside other crates that link SQLite.
 //! - `sources`: checks that Rust files stay small enough to read, and that `unsafe` is used in one folder only.
 //! - `shape`: checks that the imports of each crate point down, from one layer to those below it, and that its circles are small.
 //! - `search_bench`: measures the tool search on a public data set, which it installs.
@@ -72,6 +73,7 @@ mod search_bench;
 mod shape;
 mod small_examples;
 mod sources;
+mod sqlite_crates;
 mod steps;
 mod tests;
 mod workspace;
@@ -94,13 +96,14 @@ Usage: cargo xtask COMMAND
 Commands:
   test      everything that CI checks: lint, tests, docs, public API and examples
   full      too long for `test`: tests with more interrupts and random cases, all pages of the
-            documentation, `otlp`, `frameworks`, `portable`, crates one by one, counts, whether all
-            crates could be published, and `package`
+            documentation, `otlp`, `frameworks`, `portable`, crates one by one, also beside other SQLite
+            crates, counts, whether all crates could be published, and `package`
   package   the program as it is released, as a wheel, npm packages and an archive, each installed into an
             empty environment and tried there; installs zig and the third-party programs of `peers`, for Node;
             `package musl` for every Linux; `package licenses` only target/package/texts/THIRD-PARTY.txt
   portable  library, agent and gateway without Unix-only calls (`--cfg portable`), and their tests
-  lint      formatting, file sizes, imports, links, cargo-deny for the dependencies, and clippy
+  lint      formatting, file sizes, imports, links, the dependencies by cargo-deny and beside other SQLite
+            crates, and clippy
   prose     phrases that docs/style.md replaces, in user-visible texts and in comments
   shape     the import circles of each crate, of which `lint` permits no large one
   oracle    the model adapters against the vendors' own SDKs, which it installs

@@ -9,7 +9,7 @@ use crate::{
     api, attacks, bench, book, browser, cargo_deny, conformance, counts, crash_table, example,
     frameworks, gateways, harm, jdk, links, listed, loops, oracle, package, peers, postgres,
     problem::{Problem, joined},
-    prose, sanitize_bench, search_bench, shape, small_examples, sources, tests,
+    prose, sanitize_bench, search_bench, shape, small_examples, sources, sqlite_crates, tests,
     workspace::{Workspace, run as run_program},
 };
 
@@ -62,6 +62,7 @@ const SUPPORT_DESK: Step = Step { name: "support desk", check: example::check };
 const FRAMEWORKS_RUN: Step = Step { name: "frameworks", check: frameworks::check };
 const FRAMEWORKS_PAGE: Step = Step { name: "page of frameworks", check: frameworks::check_page };
 const OTLP_TESTS: Step = Step { name: "OTLP", check: otlp_tests };
+const SQLITE_CRATES: Step = Step { name: "SQLite crates", check: sqlite_crates::compile };
 const COUNTED: Step = Step { name: "counts", check: counts::check };
 const BLESSED: Step = Step { name: "new baseline", check: counts::bless };
 const FIGURES: Step = Step { name: "benches", check: bench::run };
@@ -134,6 +135,7 @@ pub(crate) const FULL: &[Step] = &[
     FRAMEWORKS_RUN,
     PORTABLE_BUILD,
     ALONE,
+    SQLITE_CRATES,
     COUNTED,
     CRATES,
     PACKAGE_TOOLS,
@@ -187,7 +189,8 @@ fn format(workspace: &Workspace) -> Result<(), Problem> {
 
 fn dependencies(workspace: &Workspace) -> Result<(), Problem> {
     listed::check(workspace)?;
-    cargo_deny::check(workspace)
+    cargo_deny::check(workspace)?;
+    sqlite_crates::check(workspace)
 }
 
 const CLIPPY_HELP: &str = "fix the errors above, or add `#[expect(LINT, reason = \"…\")]` if they are intended; if cargo has \

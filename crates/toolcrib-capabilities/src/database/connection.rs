@@ -113,8 +113,7 @@ impl GuardedConnection {
             limit_exploring(&connection)?;
         }
         let guard = Arc::new(Mutex::new(Guard::body(access)));
-        let asked = Arc::clone(&guard);
-        connection.authorizer(Some(move |cx: AuthContext<'_>| asked.lock().judge(cx.action)))?;
+        authorize(&mut connection, Arc::clone(&guard))?;
         Ok(Self { connection, guard })
     }
 
@@ -230,6 +229,11 @@ pub(crate) fn configure(connection: &Connection) -> rusqlite::Result<()> {
     math::add(connection)
 }
 
+/// Has the guard judge each act of a statement when it is prepared.
+fn authorize(connection: &mut Connection, guard: Arc<Mutex<Guard>>) -> rusqlite::Result<()> {
+    connection.authorizer(Some(move |cx: AuthContext<'_>| guard.lock().judge(cx.action)))
+}
+
 /// Limits what one statement of a model can cost.
 fn limit_exploring(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_EXPLORED_VALUE)?;
@@ -287,11 +291,12 @@ fn described(statement: &Statement<'_>) -> Result<StatementDescription, Statemen
         .filter(|name| seen.insert(*name))
         .map(str::to_owned)
         .collect();
-    Ok(StatementDescription {
-        parameters,
-        columns: statement.column_names().map(str::to_owned).collect(),
-        read_only: statement.readonly(),
-    })
+    // A list or an iterator: it differs between the permitted versions of rusqlite.
+    let mut columns = Vec::new();
+    for name in statement.column_names() {
+        columns.push(name.to_owned());
+    }
+    Ok(StatementDescription { parameters, columns, read_only: statement.readonly() })
 }
 
 /// Retries, in small steps, an operation that fails only because another connection has a lock.

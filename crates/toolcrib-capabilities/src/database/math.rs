@@ -59,35 +59,33 @@ pub(super) fn add(connection: &Connection) -> rusqlite::Result<()> {
     if *HAS_THEM {
         return Ok(());
     }
+    // The compiler infers the type of `cx`: it differs between the permitted versions of rusqlite.
     for (name, function) in OF_ONE {
-        let call = move |cx: &Context<'_>| Ok(real(cx, 0).map(function));
-        connection.create_scalar_function(name, 1, FLAGS, call)?;
+        connection
+            .create_scalar_function(name, 1, FLAGS, move |cx| Ok(real(cx, 0).map(function)))?;
     }
     for (name, function) in OF_TWO {
-        let call = move |cx: &Context<'_>| {
+        connection.create_scalar_function(name, 2, FLAGS, move |cx| {
             let both = real(cx, 0).zip(real(cx, 1));
             Ok(both.map(|(x, y)| function(x, y)))
-        };
-        connection.create_scalar_function(name, 2, FLAGS, call)?;
+        })?;
     }
     for (name, function) in TO_WHOLE {
-        let call = move |cx: &Context<'_>| {
+        connection.create_scalar_function(name, 1, FLAGS, move |cx| {
             Ok(match numeric(cx.get_raw(0)) {
                 Some(Value::Real(real)) => Some(Value::Real(function(real))),
                 other => other,
             })
-        };
-        connection.create_scalar_function(name, 1, FLAGS, call)?;
+        })?;
     }
     for (name, function) in LOGARITHMS {
-        let call = move |cx: &Context<'_>| Ok(positive(cx, 0).map(function));
-        connection.create_scalar_function(name, 1, FLAGS, call)?;
+        connection
+            .create_scalar_function(name, 1, FLAGS, move |cx| Ok(positive(cx, 0).map(function)))?;
     }
-    let to_base = |cx: &Context<'_>| {
+    connection.create_scalar_function("log", 2, FLAGS, |cx| {
         let base = positive(cx, 0).map(f64::ln).filter(|base| *base > 0.0);
         Ok(base.zip(positive(cx, 1)).map(|(base, x)| x.ln() / base))
-    };
-    connection.create_scalar_function("log", 2, FLAGS, to_base)?;
+    })?;
     connection.create_scalar_function("pi", 0, FLAGS, |_| Ok(PI))
 }
 

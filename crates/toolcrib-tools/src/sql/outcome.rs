@@ -34,7 +34,9 @@ impl Rows {
         statement: &mut Statement<'_>,
         max_rows: usize,
     ) -> rusqlite::Result<Self> {
-        let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
+        let names = (0..statement.column_count()).map(|at| statement.column_name(at));
+        let columns: Vec<_> =
+            names.map(|name| name.map(str::to_owned)).collect::<Result<_, _>>()?;
         let writes = !statement.readonly();
         let mut kept = Self::default();
         let mut bytes = 0;
