@@ -2,12 +2,18 @@
 use std::sync::Weak;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
+    pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
+    task::{Context, Poll},
 };
 
+use futures_util::{
+    StreamExt as _,
+    stream::{self, Stream},
+};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::broadcast;
 
@@ -149,7 +155,7 @@ impl Events {
                 receiver
             }
         };
-        EventStream { receiver, ahead: None }
+        EventStream::new(receiver)
     }
 
     /// The writer of spans that was added last.
@@ -228,32 +234,57 @@ impl Subscription {
     }
 }
 
-/// Events as a queue.
-#[derive(Debug)]
-pub struct EventStream {
-    receiver: broadcast::Receiver<Arc<Event>>,
-    ahead: Option<Arc<Event>>,
-}
+/// Events as a queue: a [`Stream`](futures_util::Stream), which a web handler can pass on.
+pub struct EventStream(Pin<Box<dyn Stream<Item = Arc<Event>> + Send + Sync>>);
 
 impl EventStream {
-    /// The next event; `None` at the end.
+    fn new(receiver: broadcast::Receiver<Arc<Event>>) -> Self {
+        let events = stream::unfold((receiver, None), |(mut receiver, ahead)| async move {
+            let (event, ahead) = next(&mut receiver, ahead).await?;
+            Some((event, (receiver, ahead)))
+        });
+        // It may be asked again after its end.
+        Self(Box::pin(events.fuse()))
+    }
+
+    /// The next event; `None` at the end. An event is not lost if the future is dropped.
     pub async fn next(&mut self) -> Option<Arc<Event>> {
-        if let Some(event) = self.ahead.take() {
-            return Some(event);
-        }
-        let mut missed = 0;
-        loop {
-            match self.receiver.recv().await {
-                Ok(event) if missed == 0 => return Some(event),
-                Ok(event) => {
-                    let lagged =
-                        Event { kind: EventKind::Lagged { missed }, ..Event::clone(&event) };
-                    self.ahead = Some(event);
-                    return Some(Arc::new(lagged));
-                }
-                Err(broadcast::error::RecvError::Lagged(n)) => missed += n,
-                Err(broadcast::error::RecvError::Closed) => return None,
+        self.0.next().await
+    }
+}
+
+impl Stream for EventStream {
+    type Item = Arc<Event>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Arc<Event>>> {
+        self.0.poll_next_unpin(cx)
+    }
+}
+
+impl std::fmt::Debug for EventStream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("EventStream")
+    }
+}
+
+/// The next event, and the one that follows a report of lost ones.
+async fn next(
+    receiver: &mut broadcast::Receiver<Arc<Event>>,
+    ahead: Option<Arc<Event>>,
+) -> Option<(Arc<Event>, Option<Arc<Event>>)> {
+    if let Some(event) = ahead {
+        return Some((event, None));
+    }
+    let mut missed = 0;
+    loop {
+        match receiver.recv().await {
+            Ok(event) if missed == 0 => return Some((event, None)),
+            Ok(event) => {
+                let lagged = Event { kind: EventKind::Lagged { missed }, ..Event::clone(&event) };
+                return Some((Arc::new(lagged), Some(event)));
             }
+            Err(broadcast::error::RecvError::Lagged(n)) => missed += n,
+            Err(broadcast::error::RecvError::Closed) => return None,
         }
     }
 }

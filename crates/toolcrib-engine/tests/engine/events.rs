@@ -1,10 +1,14 @@
 //! Events: their listeners, their order, and the effect of a bad listener.
 
-use std::sync::{
-    Arc, Mutex, OnceLock,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    pin::Pin,
+    sync::{
+        Arc, Mutex, OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
+use futures_util::{Stream, StreamExt as _};
 use serde_json::json;
 use toolcrib_core::{Event, EventKind, Events, Subscription, TurnEvents, Usage};
 use toolcrib_engine::{Engine, TurnOptions};
@@ -259,6 +263,17 @@ async fn a_stream_gives_everything_and_ends_with_the_run() {
     // It has ended; a late subscriber does not wait.
     let mut late = hub.stream();
     assert!(in_time(late.next()).await.is_none());
+}
+
+#[tokio::test]
+async fn a_stream_of_events_is_a_stream_with_all_adapters() {
+    let engine = small();
+    let hub = Events::new();
+    let mut names: Pin<Box<dyn Stream<Item = &str> + Send + Sync>> =
+        Box::pin(hub.stream().map(|event| event.kind.name()));
+    run_once(&engine, TurnOptions::default().events(hub)).await;
+    assert_eq!(names.by_ref().collect::<Vec<_>>().await, USUAL);
+    assert!(names.next().await.is_none(), "it may be asked again after its end");
 }
 
 #[tokio::test]
