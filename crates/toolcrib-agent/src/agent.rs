@@ -2,16 +2,19 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use toolcrib_core::{Event, Model, Subscription, UnknownEventError};
-use toolcrib_engine::Engine;
+use toolcrib_core::{
+    Event, Model, NewSession, SessionOwner, SessionStoreError, Subscription, UnknownEventError,
+};
+use toolcrib_engine::{DEFAULT_PERSONALITY, Engine};
 
 use crate::{
     models::Models,
     options::{RunOptions, Settings},
     run::{
         Run,
-        parts::{AgentParts, PersonalityModels},
+        parts::{AgentParts, AgentStore},
     },
+    session::Session,
 };
 
 /// A model, an engine and a loop. One agent serves many runs concurrently; clones share it.
@@ -48,18 +51,20 @@ pub struct Agent(Arc<AgentParts>);
 impl Agent {
     /// An agent on an existing engine. Its personalities use the agent's model; only an agent that
     /// is [built](Agent::builder) can have models per personality.
-    pub fn new(engine: Engine, model: Arc<dyn Model>, settings: Settings) -> Self {
-        Self::with_models(engine, Models::new(model, Vec::new()), HashMap::new(), settings)
+    pub fn new(engine: Engine, model: impl Model, settings: Settings) -> Self {
+        let models = Models::new(Arc::new(model), Vec::new());
+        Self::of(AgentParts {
+            engine,
+            models,
+            personality_models: HashMap::new(),
+            settings,
+            store: None,
+            conversations: Arc::default(),
+        })
     }
 
-    pub(crate) fn with_models(
-        engine: Engine,
-        models: Models,
-        personality_models: PersonalityModels,
-        settings: Settings,
-    ) -> Self {
-        let conversations = Arc::default();
-        Self(Arc::new(AgentParts { engine, models, personality_models, settings, conversations }))
+    pub(crate) fn of(parts: AgentParts) -> Self {
+        Self(Arc::new(parts))
     }
 
     /// The engine.
@@ -85,6 +90,7 @@ impl Agent {
             models: self.0.models.clone(),
             personality_models: self.0.personality_models.clone(),
             settings: self.0.settings.clone(),
+            store: self.0.store.clone(),
             conversations: Arc::clone(&self.0.conversations),
         }))
     }
@@ -99,6 +105,55 @@ impl Agent {
         listener: impl Fn(&Event) + Send + Sync + 'static,
     ) -> Result<Subscription, UnknownEventError> {
         self.0.engine.events().on(pattern, listener)
+    }
+
+    /// Opens the owner's session of this name in the agent's [store](crate::AgentBuilder::store), or
+    /// creates it, with the personality `default`. [`Session::create`] and [`Session::open`] do one of
+    /// both, in any store.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use toolcrib_agent::{Agent, RunOptions};
+    /// # use toolcrib_core::SessionOwner;
+    /// # use toolcrib_models::ScriptedModel;
+    /// # use toolcrib_store::SqliteStore;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let model = ScriptedModel::from_toml("script.toml", r#"
+    /// #     [[rule]]
+    /// #     text = "Hello."
+    /// # "#)?;
+    /// let store = Arc::new(SqliteStore::in_memory()?);
+    /// let agent = Agent::builder().model(model).store(store).build()?;
+    /// let session = agent.session(&SessionOwner::principal("ann"), "order-1042").await?;
+    /// agent.run("Hello", RunOptions::default().session(&session)).await.into_answer()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`SessionStoreError`], such as [`InUse`](SessionStoreError::InUse) while another run has the
+    /// session; if the agent has no store, [`Io`](SessionStoreError::Io).
+    pub async fn session(
+        &self,
+        owner: &SessionOwner,
+        name: &str,
+    ) -> Result<Session, SessionStoreError> {
+        let Some(AgentStore { sessions: store, .. }) = &self.0.store else {
+            return Err(SessionStoreError::Io {
+                store: "the store of the agent".to_owned(),
+                doing: "opened",
+                source: "it has none; set one with `AgentBuilder::store`".into(),
+            });
+        };
+        match Session::open(Arc::clone(store), owner, name).await {
+            Err(SessionStoreError::Unknown { .. }) => {
+                let (owner, name) = (owner.clone(), Some(name.into()));
+                let personality = DEFAULT_PERSONALITY.into();
+                Session::create(Arc::clone(store), NewSession { owner, name, personality }).await
+            }
+            opened => opened,
+        }
     }
 
     /// Prepares a run; it executes while it is awaited, and ends when it is dropped.

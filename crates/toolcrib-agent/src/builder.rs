@@ -1,7 +1,8 @@
 use std::{sync::Arc, time::Duration};
 
 use toolcrib_core::{
-    Fallback, IntoTool, Model, Policy, ReliabilityAction, ReliabilityRule, ToolProvider,
+    Approver, ArtifactPort, Clarifier, Fallback, IntoTool, Middleware, Model, Policy, Reducer,
+    ReliabilityAction, ReliabilityRule, Secrets, SessionStore, ToolProvider, UsageStore,
 };
 use toolcrib_engine::{BuildError, Engine, EngineBuilder, Limits, Personality, Plugin, Skills};
 
@@ -10,7 +11,7 @@ use crate::{
     limits::{Budget, TurnLimits},
     models::Models,
     options::Settings,
-    run::parts::{PersonalityModels, no_model},
+    run::parts::{AgentParts, AgentStore, PersonalityModels, no_model},
 };
 
 /// Builds an [`Agent`] with its own engine.
@@ -21,7 +22,7 @@ pub struct AgentBuilder {
     model: Option<Arc<dyn Model>>,
     fallback_models: Vec<Arc<dyn Model>>,
     personality_models: PersonalityModels,
-    providers: Vec<Arc<dyn ToolProvider>>,
+    store: Option<AgentStore>,
     settings: Settings,
 }
 
@@ -32,17 +33,6 @@ pub enum AgentError {
     /// No model is set.
     #[error("the agent has no model; call `.model(..)`")]
     NoModel,
-    /// The second provider would silently replace the first.
-    #[error(
-        "`tool_provider` was called twice, with `{first}` and `{second}`; \
-         put them together with `concat([..])`"
-    )]
-    TwoProviders {
-        /// The first provider's path.
-        first: String,
-        /// The second provider's path.
-        second: String,
-    },
     /// A run needs at least one iteration.
     #[error("`max_iterations` must be at least 1")]
     NoIterations,
@@ -74,14 +64,9 @@ impl Agent {
 }
 
 impl AgentBuilder {
-    /// Sets the model. Required.
-    pub fn model(self, model: impl Model) -> Self {
-        self.shared_model(Arc::new(model))
-    }
-
-    /// Sets a shared model.
-    pub fn shared_model(mut self, model: Arc<dyn Model>) -> Self {
-        self.model = Some(model);
+    /// Sets the model. Required. An [`Arc`] of one can be shared by several agents.
+    pub fn model(mut self, model: impl Model) -> Self {
+        self.model = Some(Arc::new(model));
         self
     }
 
@@ -90,13 +75,8 @@ impl AgentBuilder {
     /// [`fallback`](ReliabilityAction::fallback_model) the one with a name. A run keeps the model
     /// that it switched to; the next run starts with the first. A personality that names its model
     /// uses no other.
-    pub fn fallback_model(self, model: impl Model) -> Self {
-        self.shared_fallback_model(Arc::new(model))
-    }
-
-    /// Adds a shared fallback model.
-    pub fn shared_fallback_model(mut self, model: Arc<dyn Model>) -> Self {
-        self.fallback_models.push(model);
+    pub fn fallback_model(mut self, model: impl Model) -> Self {
+        self.fallback_models.push(Arc::new(model));
         self
     }
 
@@ -106,14 +86,22 @@ impl AgentBuilder {
         self
     }
 
+    /// Adds a [personality](Personality). One that names a model needs a
+    /// [`personality_model`](Self::personality_model).
+    pub fn personality(mut self, personality: Personality) -> Self {
+        self.engine = self.engine.personality(personality);
+        self
+    }
+
     /// Sets the model of a [personality](toolcrib_engine::Personality::model) that names its own,
     /// by the personality's id. Required for every personality that names one.
     pub fn personality_model(
         mut self,
         personality: impl Into<Arc<str>>,
-        model: Arc<dyn Model>,
+        model: impl Model,
     ) -> Self {
-        self.personality_models.insert(personality.into(), Models::new(model, Vec::new()));
+        let models = Models::new(Arc::new(model), Vec::new());
+        self.personality_models.insert(personality.into(), models);
         self
     }
 
@@ -135,9 +123,10 @@ impl AgentBuilder {
         self
     }
 
-    /// Sets the provider. Only one; combine several with [`concat`](toolcrib_core::concat).
-    pub fn tool_provider(mut self, provider: Arc<dyn ToolProvider>) -> Self {
-        self.providers.push(provider);
+    /// Adds a provider after the tools and the providers added before; see
+    /// [`EngineBuilder::provider`].
+    pub fn provider(mut self, provider: Arc<dyn ToolProvider>) -> Self {
+        self.engine = self.engine.provider(provider);
         self
     }
 
@@ -159,13 +148,57 @@ impl AgentBuilder {
         self
     }
 
-    /// Sets the limits of calls.
+    /// Sets what decides on calls that a rule wants approved; see [`EngineBuilder::approver`].
+    pub fn approver(mut self, approver: impl Approver) -> Self {
+        self.engine = self.engine.approver(approver);
+        self
+    }
+
+    /// Sets what answers the questions of tools; see [`EngineBuilder::clarifier`].
+    pub fn clarifier(mut self, clarifier: impl Clarifier) -> Self {
+        self.engine = self.engine.clarifier(clarifier);
+        self
+    }
+
+    /// Adds a middleware; see [`EngineBuilder::middleware`].
+    pub fn middleware(mut self, middleware: impl Middleware) -> Self {
+        self.engine = self.engine.middleware(middleware);
+        self
+    }
+
+    /// Adds a reducer of the results of one tool; see [`EngineBuilder::reducer`].
+    pub fn reducer(mut self, reducer: impl Reducer) -> Self {
+        self.engine = self.engine.reducer(reducer);
+        self
+    }
+
+    /// Sets the source of the secrets that tools declare; see [`EngineBuilder::secrets`].
+    pub fn secrets(mut self, secrets: impl Secrets) -> Self {
+        self.engine = self.engine.secrets(secrets);
+        self
+    }
+
+    /// Sets the store of large results; see [`EngineBuilder::artifacts`].
+    pub fn artifacts(mut self, artifact_port: impl ArtifactPort) -> Self {
+        self.engine = self.engine.artifacts(artifact_port);
+        self
+    }
+
+    /// Sets the store of [sessions](Agent::session) and of the usage of all runs. Default: none; then
+    /// a run that needs one has it in its [options](crate::RunOptions).
+    pub fn store<S: SessionStore + UsageStore>(mut self, store: Arc<S>) -> Self {
+        self.store = Some(AgentStore { sessions: Arc::clone(&store) as _, usage: store });
+        self
+    }
+
+    /// Sets the limits of the calls of one iteration. Those of a whole run are
+    /// [`turn_limits`](Self::turn_limits).
     pub fn limits(mut self, limits: Limits) -> Self {
         self.engine = self.engine.limits(limits);
         self
     }
 
-    /// Changes further settings of the engine: reducers, an approver, a journal.
+    /// Changes further settings of the engine: a journal, a store of keys and values, deferred tools.
     pub fn engine(mut self, change: impl FnOnce(EngineBuilder) -> EngineBuilder) -> Self {
         self.engine = change(self.engine);
         self
@@ -185,12 +218,11 @@ impl AgentBuilder {
 
     /// Sets the limits of a run's calls and cost; see [`TurnLimits`] for the defaults.
     pub fn turn_limits(mut self, limits: TurnLimits) -> Self {
-        self.settings.limits = limits;
+        self.settings.turn_limits = limits;
         self
     }
 
-    /// Sets the budgets of all runs; each run needs a
-    /// [store of usage](crate::RunOptions::usage_store).
+    /// Sets the budgets of all runs, which needs a [`store`](Self::store).
     pub fn budget(mut self, budget: Budget) -> Self {
         self.settings.budget = budget;
         self
@@ -205,11 +237,7 @@ impl AgentBuilder {
         if self.settings.max_iterations == 0 {
             return Err(AgentError::NoIterations);
         }
-        if let [first, second, ..] = self.providers.as_slice() {
-            return Err(AgentError::TwoProviders { first: first.path(), second: second.path() });
-        }
-        let engine: Engine =
-            self.providers.into_iter().fold(self.engine, EngineBuilder::provider).build()?;
+        let engine: Engine = self.engine.build()?;
         let own_models = self.personality_models;
         let lacks_model =
             |one: &&Arc<Personality>| one.model.is_some() && !own_models.contains_key(&one.id);
@@ -234,7 +262,14 @@ impl AgentBuilder {
                 return Err(AgentError::UnknownFallback { name: Arc::clone(name), known });
             }
         }
-        Ok(Agent::with_models(engine, models, own_models, self.settings))
+        Ok(Agent::of(AgentParts {
+            engine,
+            models,
+            personality_models: own_models,
+            settings: self.settings,
+            store: self.store,
+            conversations: Arc::default(),
+        }))
     }
 }
 

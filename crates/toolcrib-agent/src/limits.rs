@@ -1,7 +1,7 @@
 //! The limits of a run.
 
 /// Budgets of tokens and money over all runs that share a
-/// [store of usage](crate::RunOptions::usage_store), also in other processes. A day begins at
+/// [store](crate::AgentBuilder::store) of usage, also in other processes. A day begins at
 /// midnight UTC.
 ///
 /// Each model request is counted after its end, and the budgets are compared before each: the

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use toolcrib_core::{Attachment, AttachmentError, Message, ToolChoice, UsageStore};
+use toolcrib_core::{Attachment, AttachmentError, Message, SessionOwner, ToolChoice, UsageStore};
 use toolcrib_engine::TurnOptions;
 
 use crate::{
@@ -23,7 +23,7 @@ pub struct Settings {
     /// The timeout of a run. Default: 10 minutes.
     pub turn_timeout: Duration,
     /// The limits of a run's calls and cost.
-    pub limits: TurnLimits,
+    pub turn_limits: TurnLimits,
     /// The budgets of all runs. Default: none.
     pub budget: Budget,
 }
@@ -34,7 +34,7 @@ impl Default for Settings {
             system: Arc::default(),
             max_iterations: 10,
             turn_timeout: Duration::from_secs(600),
-            limits: TurnLimits::default(),
+            turn_limits: TurnLimits::default(),
             budget: Budget::default(),
         }
     }
@@ -50,8 +50,9 @@ pub struct RunOptions {
     /// Empty with a [session](Self::session), which has its own.
     pub history: Vec<Message>,
     /// The session that the run continues, and that records it. The turn gets the session's
-    /// conversation and personality, and must have its tenant and principal. If the session cannot
-    /// be written, no further call is made, and the run fails. Default: none.
+    /// conversation and personality, and must have its tenant and principal, which
+    /// [`session`](Self::session) sets. If the session cannot be written, no further call is made,
+    /// and the run fails. Default: none.
     pub session: Option<Session>,
     /// The tool choice of each iteration, starting with the first; later ones are free. A model
     /// that ignores it fails the run. The wrap-up is without calls in any case.
@@ -59,7 +60,7 @@ pub struct RunOptions {
     /// The timeout of this run. Default: the agent's.
     pub turn_timeout: Option<Duration>,
     /// The store that sums up the usage of runs. A [`Budget`] requires one. If it cannot be written,
-    /// the run fails. Default: none.
+    /// the run fails. Default: the agent's [store](crate::AgentBuilder::store).
     pub usage_store: Option<Arc<dyn UsageStore>>,
     /// Set if the run is that of a child agent.
     pub(crate) child: Option<Child>,
@@ -79,9 +80,12 @@ impl RunOptions {
         self
     }
 
-    /// Sets the session.
+    /// Sets the session, and its owner as tenant and principal unless they are set.
     #[must_use]
     pub fn session(mut self, session: &Session) -> Self {
+        let SessionOwner { tenant, principal } = session.owner();
+        self.turn.tenant = self.turn.tenant.or_else(|| tenant.clone());
+        self.turn.principal = self.turn.principal.or_else(|| principal.clone());
         self.session = Some(session.clone());
         self
     }

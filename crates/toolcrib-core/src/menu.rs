@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    slice,
     sync::{Arc, OnceLock},
 };
 
@@ -105,6 +106,11 @@ impl Menu {
         &self.tools
     }
 
+    /// The same, one after the other; `&Menu` iterates over them, too.
+    pub fn iter(&self) -> slice::Iter<'_, Tool> {
+        self.tools.iter()
+    }
+
     /// The [tools](Self::tools) without those that were revealed: the same after each search.
     pub fn stable(&self) -> &[Tool] {
         self.tools.get(..self.stable).unwrap_or(&self.tools)
@@ -185,6 +191,15 @@ impl Menu {
             tools.iter().map(|tool| tool.rendering().chars().count() + 1).sum()
         };
         chars(&self.deferred).saturating_sub(chars(&self.revealed))
+    }
+}
+
+impl<'a> IntoIterator for &'a Menu {
+    type Item = &'a Tool;
+    type IntoIter = slice::Iter<'a, Tool>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
     }
 }
 

@@ -3,8 +3,6 @@
 //!
 //! `cargo test -p example-testing-an-agent` runs the tests in `src/tests.rs`.
 
-use std::sync::Arc;
-
 use toolcrib::{agent::AgentError, models::Model, prelude::*};
 
 /// The state of an order.
@@ -33,9 +31,9 @@ async fn cancel_order(order: u32) -> String {
 ///
 /// # Errors
 /// Never, as long as the tools above are sound: the tests would say so.
-pub fn support(model: Arc<dyn Model>) -> Result<Agent, AgentError> {
+pub fn support(model: impl Model) -> Result<Agent, AgentError> {
     Agent::builder()
-        .shared_model(model)
+        .model(model)
         .policy(Policy::of([Rule::ask("consent").destructive(true)]))
         .tool(find_order_tool())
         .tool(read_ticket_tool())

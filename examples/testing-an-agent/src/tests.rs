@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use serde_json::json;
 use toolcrib::{
@@ -15,7 +15,7 @@ use toolcrib::{
 use super::{find_order_tool, support};
 
 fn agent(model: TestModel) -> toolcrib::agent::Agent {
-    support(Arc::new(model)).unwrap()
+    support(model).unwrap()
 }
 
 #[test]

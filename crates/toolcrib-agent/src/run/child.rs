@@ -89,7 +89,7 @@ impl Children {
             max_tokens: task.max_tokens,
             max_cost_usd: task.max_cost_usd,
             max_calls_per_tool: None,
-            ..self.agent.settings.limits.clone()
+            ..self.agent.settings.turn_limits.clone()
         };
         RunOptions {
             turn,

@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use toolcrib_core::{SessionStore, UsageStore};
 use toolcrib_engine::{Engine, Personality};
 
 use super::prefix::Conversations;
@@ -14,7 +15,15 @@ pub(crate) struct AgentParts {
     /// The models of personalities that have their own, by personality.
     pub(crate) personality_models: PersonalityModels,
     pub(crate) settings: Settings,
+    pub(crate) store: Option<AgentStore>,
     pub(crate) conversations: Arc<Conversations>,
+}
+
+/// A store, by its two ports.
+#[derive(Clone)]
+pub(crate) struct AgentStore {
+    pub(crate) sessions: Arc<dyn SessionStore>,
+    pub(crate) usage: Arc<dyn UsageStore>,
 }
 
 pub(crate) type PersonalityModels = HashMap<Arc<str>, Models>;

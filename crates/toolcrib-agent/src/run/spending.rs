@@ -55,15 +55,17 @@ impl Spending {
         let RunOptions { turn, session, usage_store, child, .. } = options;
         let child = child.as_ref();
         let of_parent = child.and_then(|child| child.session.as_ref());
-        let limits = child.map_or(&agent.settings.limits, |child| &child.limits);
+        let limits = child.map_or(&agent.settings.turn_limits, |child| &child.limits);
+        let of_agent = || agent.store.as_ref().map(|store| Arc::clone(&store.usage));
+        let store = usage_store.clone().or_else(of_agent);
         let parent = child.map(|child| Arc::clone(&child.tally));
         Self {
-            store: usage_store.clone(),
+            pending: PendingUsage::of(store.as_ref()),
+            store,
             owner: SessionOwner { tenant: turn.tenant.clone(), principal: turn.principal.clone() },
             session: session.as_ref().map(Session::id).or(of_parent).cloned(),
             budget: agent.settings.budget.clone(),
             tally: Tally::new(limits.clone(), parent),
-            pending: PendingUsage::of(usage_store.as_ref()),
             offered: None,
         }
     }
@@ -89,7 +91,7 @@ impl Spending {
             ));
         }
         if !self.budget.is_empty() && self.store.is_none() {
-            let text = "a budget requires a store of usage: set `RunOptions::usage_store`";
+            let text = "a budget requires a store of usage: set `AgentBuilder::store` or `RunOptions::usage_store`";
             return Err(RunError::new(RunError::SESSION_FAILED, text));
         }
         Ok(())

@@ -51,7 +51,7 @@ fn vendor(model: &TestModel, price: Option<Price>) -> AgentBuilder {
         Some(price) => Arc::new(PricedModel::new(vendor, price)),
         None => vendor,
     };
-    Agent::builder().shared_model(model).engine(|engine| engine.redactor(Redactor::default()))
+    Agent::builder().model(model).engine(|engine| engine.redactor(Redactor::default()))
 }
 
 fn counted(store: &SqliteStore) -> RunOptions {
@@ -198,7 +198,7 @@ async fn money_cannot_be_limited_for_a_model_without_a_price() {
     let limited = vendor(&model, None).turn_limits(limits).build().unwrap();
     let budgeted = vendor(&model, None).budget(day(1.0)).build().unwrap();
     let fallback = agent(&model)
-        .shared_fallback_model(Arc::new(Vendor(Arc::new(model.clone()))))
+        .fallback_model(Arc::new(Vendor(Arc::new(model.clone()))))
         .budget(day(1.0))
         .build()
         .unwrap();

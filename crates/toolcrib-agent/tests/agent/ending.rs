@@ -156,7 +156,7 @@ async fn when_time_is_up_the_run_stops_wherever_it_is() {
     let in_tool = calling(vec![endless(builder("slow").read_only())], "slow");
     let in_model = agent(&stalled()).build().unwrap();
     let never = faulty(static_tools([])).always(Fault::Never);
-    let in_discovery = agent(&model()).tool_provider(never.provider()).build().unwrap();
+    let in_discovery = agent(&model()).provider(never.provider()).build().unwrap();
     let of_tool = vec![Some(ErrorCode::Cancelled), None];
     for (agent, codes) in [(in_tool, of_tool), (in_model, vec![]), (in_discovery, vec![])] {
         let options = RunOptions::default().turn_timeout(Duration::from_secs(5));
@@ -221,7 +221,7 @@ async fn a_discovery_that_fails_fails_the_run_and_names_the_provider() {
     let model = model().always(calls([call("a", "t", json!({}))]));
     let agent = agent(&model)
         .engine(|engine| engine.redactor(toolcrib_engine::Redactor::new(["hunter22".to_owned()])))
-        .tool_provider(gated_tools("g", hub.provider(), |_: &Tool, _: &ListContext| true))
+        .provider(gated_tools("g", hub.provider(), |_: &Tool, _: &ListContext| true))
         .build()
         .unwrap();
     let (outcome, log) = run(&agent, RunOptions::default()).await;
@@ -242,8 +242,7 @@ async fn a_discovery_that_fails_fails_the_run_and_names_the_provider() {
 #[tokio::test]
 async fn two_sources_of_one_name_fail_the_run() {
     let model = model().always(says("hi"));
-    let agent =
-        agent(&model).tool(tool("t")).tool_provider(static_tools([tool("t")])).build().unwrap();
+    let agent = agent(&model).tool(tool("t")).provider(static_tools([tool("t")])).build().unwrap();
     let (outcome, _) = run(&agent, RunOptions::default()).await;
     assert_eq!(outcome.error.unwrap().code, "name_collision");
 }

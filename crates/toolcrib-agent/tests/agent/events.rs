@@ -93,7 +93,7 @@ async fn a_run_with_many_events_reports_all_of_them() {
         .always(calls([call("d", "t", json!({}))]));
     let agent = agent(&model)
         .tools([busy, tool("t"), tool("secret")])
-        .tool_provider(Arc::new(Moody))
+        .provider(Arc::new(Moody))
         .skills(skills([("s", &["t", "busy"])]))
         .policy(Policy::of([Rule::deny("rule 1").tools(["secret"])]))
         .engine(|engine| {

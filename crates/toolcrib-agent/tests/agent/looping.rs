@@ -71,7 +71,7 @@ async fn results_go_back_to_the_model_in_call_order() {
 async fn a_discovered_tool_is_offered_and_runs_in_the_same_iteration() {
     let later = faulty(static_tools([tool("found")])).always(Fault::None.after(Duration::ZERO));
     let model = model().then(calls([call("c", "found", json!({}))])).always(says("ok"));
-    let agent = agent(&model).tool(tool("own")).tool_provider(later.provider()).build().unwrap();
+    let agent = agent(&model).tool(tool("own")).provider(later.provider()).build().unwrap();
     let outcome = in_time(agent.run("Go", RunOptions::default())).await;
     assert!(outcome.tool_calls[0].is_ok());
     let names: Vec<_> = outcome.menus[0].offered.iter().map(ToString::to_string).collect();
@@ -245,7 +245,7 @@ async fn many_runs_of_one_agent_do_not_mix() {
     });
     let agent = agent(&model)
         .tool(echo)
-        .tool_provider(static_tools([tool("other")]))
+        .provider(static_tools([tool("other")]))
         .skills(skills([("quiet", &["echo"])]))
         .build()
         .unwrap();

@@ -75,7 +75,7 @@ async fn a_hub_that_is_down_for_a_moment_does_not_end_a_run() {
         .kind("discovery-transient");
     let agent = |hub: &toolcrib_testing::FaultyProvider| {
         agent(&model().always(says("Done.")))
-            .tool_provider(hub.provider())
+            .provider(hub.provider())
             .reliability([rule.clone()])
             .build()
             .unwrap()
@@ -369,7 +369,7 @@ async fn rules_see_tokens_and_cost_of_the_run() {
 async fn a_failure_names_its_stage() {
     let hub = faulty(static_tools([tool("t")])).always(Fault::Error("aborted".into()));
     let agent = agent(&model().always(says("Done.")))
-        .tool_provider(hub.provider())
+        .provider(hub.provider())
         .reliability([ReliabilityRule::new(ReliabilityAction::FailFast).kind("mine")])
         .build()
         .unwrap();

@@ -37,7 +37,7 @@ impl Refusing {
     }
 
     fn agent(self: &Arc<Self>) -> toolcrib_agent::AgentBuilder {
-        Agent::builder().shared_model(Arc::clone(self) as Arc<dyn Model>)
+        Agent::builder().model(Arc::clone(self) as Arc<dyn Model>)
     }
 }
 

@@ -130,7 +130,7 @@ fn agent(
     model: Arc<dyn Model>,
     tools: Arc<RecordedTools>,
 ) -> Result<Agent, Problem> {
-    let mut builder = project.agent_builder().shared_model(Arc::clone(&model));
+    let mut builder = project.agent_builder().model(Arc::clone(&model));
     if let Some(declared) = project.personalities().find(|own| own.id() == &*trace.personality)
         && project.personality_model(declared.id()).is_some()
     {

@@ -45,16 +45,16 @@ pub(crate) async fn agent(
     let mut builder = project.agent_builder();
     if let Some(own) = own_model(project, situation) {
         if project.model().is_none() {
-            builder = builder.shared_model(Arc::clone(own));
+            builder = builder.model(Arc::clone(own));
         }
     } else if let Some(served) = of_server(project).await? {
-        builder = builder.shared_model(project.prices().of(served.model));
+        builder = builder.model(project.prices().of(served.model));
     } else if project.model().is_none() {
         let first = first_configured(project).await?;
         if tells {
             output::chosen_model(first.model.name(), &first.origin);
         }
-        builder = builder.shared_model(project.prices().of(first.model));
+        builder = builder.model(project.prices().of(first.model));
     }
     builder.build().map_err(|error| Problem::usage(error.to_string()))
 }

@@ -1,6 +1,6 @@
 //! Optional ports of the pipe, set when an engine is built.
 
-use std::{error::Error, fmt};
+use std::{error::Error, fmt, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
@@ -38,6 +38,28 @@ pub trait Journal: Send + Sync + 'static {
         code: Option<ErrorCode>,
         result: Option<&'a ToolResult>,
     ) -> BoxFuture<'a, ()>;
+}
+
+impl<J: Journal + ?Sized> Journal for Arc<J> {
+    fn before_wait(&self) -> BoxFuture<'_, Result<(), Box<dyn Error + Send + Sync>>> {
+        (**self).before_wait()
+    }
+
+    fn intent<'a>(
+        &'a self,
+        call: PendingCall<'a>,
+    ) -> BoxFuture<'a, Result<(), Box<dyn Error + Send + Sync>>> {
+        (**self).intent(call)
+    }
+
+    fn outcome<'a>(
+        &'a self,
+        call: PendingCall<'a>,
+        code: Option<ErrorCode>,
+        result: Option<&'a ToolResult>,
+    ) -> BoxFuture<'a, ()> {
+        (**self).outcome(call, code, result)
+    }
 }
 
 impl fmt::Debug for dyn Journal {

@@ -96,7 +96,12 @@ pub enum StopReason {
 /// A stream of a model's response. Dropping it aborts the request.
 pub type ModelStream = Pin<Box<dyn Stream<Item = Result<ModelChunk, ModelError>> + Send>>;
 
-/// A language model. One value serves many runs at the same time.
+/// A language model. One value serves many runs at the same time. An [`Arc`] of one is a model, too.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a model",
+    label = "neither a `Model` nor an `Arc` of one",
+    note = "`VendorModel::from_env(\"openai:gpt-5-mini\")?` makes a model of a vendor, `ScriptedModel` one for tests"
+)]
 pub trait Model: Send + Sync + 'static {
     /// The model's name in events: `script:script.toml`, `openai:gpt-5`.
     fn name(&self) -> &str;
@@ -120,6 +125,28 @@ pub trait Model: Send + Sync + 'static {
 
     /// Requests the next message.
     fn respond(self: Arc<Self>, request: ModelRequest) -> ModelStream;
+}
+
+impl<M: Model + ?Sized> Model for Arc<M> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn reports_cost(&self) -> bool {
+        (**self).reports_cost()
+    }
+
+    fn price(&self) -> Option<Price> {
+        (**self).price()
+    }
+
+    fn images(&self) -> ImageSupport {
+        (**self).images()
+    }
+
+    fn respond(self: Arc<Self>, request: ModelRequest) -> ModelStream {
+        M::respond(Arc::clone(&*self), request)
+    }
 }
 
 /// A model call that failed.

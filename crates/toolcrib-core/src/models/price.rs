@@ -47,8 +47,8 @@ pub struct PricedModel {
 
 impl PricedModel {
     /// Gives a model a price.
-    pub fn new(model: Arc<dyn Model>, price: Price) -> Self {
-        Self { model, price }
+    pub fn new(model: impl Model, price: Price) -> Self {
+        Self { model: Arc::new(model), price }
     }
 }
 

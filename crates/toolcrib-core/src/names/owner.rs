@@ -12,3 +12,10 @@ pub struct SessionOwner {
     /// The principal, if there is one.
     pub principal: Option<Arc<str>>,
 }
+
+impl SessionOwner {
+    /// A principal without a tenant.
+    pub fn principal(principal: impl Into<Arc<str>>) -> Self {
+        Self { tenant: None, principal: Some(principal.into()) }
+    }
+}

@@ -159,10 +159,39 @@ impl Rule {
         self
     }
 
-    /// Narrows it by situation.
+    /// Narrows it to principals with any of these [roles](super::Roles).
+    #[must_use]
+    pub fn roles<T: Into<Arc<str>>>(mut self, roles: impl IntoIterator<Item = T>) -> Self {
+        self.when = self.when.roles(roles);
+        self
+    }
+
+    /// Narrows it to any of these tenants.
+    #[must_use]
+    pub fn tenants<T: Into<Arc<str>>>(mut self, tenants: impl IntoIterator<Item = T>) -> Self {
+        self.when = self.when.tenants(tenants);
+        self
+    }
+
+    /// Narrows it to any of these principals.
+    #[must_use]
+    pub fn principals<T: Into<Arc<str>>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
+        self.when = self.when.principals(names);
+        self
+    }
+
+    /// Narrows it by further conditions, such as active skills. They are added to those that the
+    /// rule has.
+    ///
+    /// ```
+    /// use toolcrib_core::{Rule, RuleConditions};
+    ///
+    /// let rule = Rule::deny("late").roles(["clerk"]).when(RuleConditions::default().from_iteration(3));
+    /// assert_eq!(rule.when.roles.len(), 1);
+    /// ```
     #[must_use]
     pub fn when(mut self, when: RuleConditions) -> Self {
-        self.when = when;
+        self.when.add(when);
         self
     }
 
@@ -340,6 +369,19 @@ impl RuleConditions {
     pub fn to_iteration(mut self, last: u32) -> Self {
         self.iteration.get_or_insert_default().at_most = Some(last);
         self
+    }
+
+    /// Adds other conditions; one that can have only one value gets the other's, if set.
+    fn add(&mut self, other: Self) {
+        self.skills.extend(other.skills);
+        self.listed_by_active_skill = other.listed_by_active_skill.or(self.listed_by_active_skill);
+        self.roles.extend(other.roles);
+        self.tenants.extend(other.tenants);
+        self.principals.extend(other.principals);
+        self.personalities.extend(other.personalities);
+        self.iteration = other.iteration.or(self.iteration);
+        self.tainted = other.tainted.or(self.tainted);
+        self.arguments.extend(other.arguments);
     }
 
     /// Whether a condition depends on a fact.

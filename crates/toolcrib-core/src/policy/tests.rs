@@ -59,6 +59,19 @@ impl PolicyFacts for TestFacts {
 }
 
 #[test]
+fn conditions_of_a_rule_add_up_in_any_order() {
+    let path = || [ArgumentMatch::at("/path").unwrap().starts_with("/etc")];
+    let late = || RuleConditions::default().from_iteration(3);
+    let first = Rule::allow("r").when(late()).roles(["a"]).tenants(["t"]).arguments(path());
+    let last = Rule::allow("r").arguments(path()).tenants(["t"]).roles(["a"]).when(late());
+    assert_eq!(format!("{first:?}"), format!("{last:?}"));
+    for fact in [Fact::Roles, Fact::Tenant, Fact::Arguments, Fact::Iteration] {
+        assert!(last.when.reads(fact), "{fact:?}");
+    }
+    assert!(Rule::allow("r").principals(["ann"]).when.reads(Fact::Principal));
+}
+
+#[test]
 fn each_condition_on_the_situation_holds_for_what_it_names_alone() {
     let skill = |id: &str| SkillId::new(id).unwrap();
     let here = TestFacts::default;

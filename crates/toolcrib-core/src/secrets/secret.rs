@@ -64,6 +64,12 @@ pub trait Secrets: Send + Sync + 'static {
     fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Secret, SecretError>>;
 }
 
+impl<S: Secrets + ?Sized> Secrets for Arc<S> {
+    fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Secret, SecretError>> {
+        (**self).resolve(name)
+    }
+}
+
 /// Makes [`Secrets`] of a function that returns values immediately; a source that waits, such as a
 /// vault, implements the trait. From the environment, each under its declared name:
 ///

@@ -41,10 +41,50 @@ pub enum ClarificationOutcome {
 }
 
 /// Asks the person of a turn; a body has it from
-/// [`ToolContext::clarifier`](crate::ToolContext::clarifier).
+/// [`ToolContext::clarifier`](crate::ToolContext::clarifier). [`call_clarifier`] makes one of a function;
+/// an [`Arc`] of one is a clarifier, too.
 pub trait Clarifier: Send + Sync + 'static {
     /// Asks, and waits. Dropping the future ends the question.
     fn clarify(&self, question: Clarification) -> BoxFuture<'static, ClarificationOutcome>;
+}
+
+impl<C: Clarifier + ?Sized> Clarifier for Arc<C> {
+    fn clarify(&self, question: Clarification) -> BoxFuture<'static, ClarificationOutcome> {
+        (**self).clarify(question)
+    }
+}
+
+/// Makes a [`Clarifier`] of a function that receives the question and returns a future.
+///
+/// ```
+/// use toolcrib_core::{ClarificationOutcome, call_clarifier};
+///
+/// let clarifier = call_clarifier(|question| async move {
+///     match question.options.first() {
+///         Some(first) => ClarificationOutcome::Answered(first.clone()),
+///         None => ClarificationOutcome::Declined,
+///     }
+/// });
+/// # let _ = clarifier;
+/// ```
+pub fn call_clarifier<F, Fut>(answer: F) -> impl Clarifier
+where
+    F: Fn(Clarification) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = ClarificationOutcome> + Send + 'static,
+{
+    FnClarifier(answer)
+}
+
+struct FnClarifier<F>(F);
+
+impl<F, Fut> Clarifier for FnClarifier<F>
+where
+    F: Fn(Clarification) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = ClarificationOutcome> + Send + 'static,
+{
+    fn clarify(&self, question: Clarification) -> BoxFuture<'static, ClarificationOutcome> {
+        Box::pin((self.0)(question))
+    }
 }
 
 impl fmt::Debug for dyn Clarifier {

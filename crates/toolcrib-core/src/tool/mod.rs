@@ -39,7 +39,7 @@ pub use self::{
     builder::ToolBuilder,
     call_preview::CallPreview,
     capabilities::{Capabilities, CapabilityGranter},
-    clarification::{Clarification, ClarificationOutcome, Clarifier},
+    clarification::{Clarification, ClarificationOutcome, Clarifier, call_clarifier},
     client_port::{ClientAbilities, ClientHandle, ClientPort, ClientRefusal},
     context::{
         Audience, Progress, ProgressCount, ProgressSink, RunningWork, ToolContext, ToolContextParts,

@@ -8,9 +8,9 @@ use std::{
 
 use toolcrib_core::{
     __internal::panic_text, AlreadyRegisteredError, Approver, ArtifactPort, BreakerConfig,
-    CapabilityGranter, Catalog, Events, IntoTool, InvalidToolError, Journal, KvStore, ListContext,
-    Middleware, Policy, Reducer, ReliabilityRule, Secrets, Stage, Tool, ToolName, ToolProvider,
-    UnknownWordError, from_fn,
+    CapabilityGranter, Catalog, Clarifier, Events, IntoTool, InvalidToolError, Journal, KvStore,
+    ListContext, Middleware, Policy, Reducer, ReliabilityRule, Secrets, Stage, Tool, ToolName,
+    ToolProvider, UnknownWordError, from_fn,
 };
 
 use super::Engine;
@@ -173,6 +173,7 @@ pub struct EngineBuilder {
     reducers: Vec<Arc<dyn Reducer>>,
     secrets: Option<Arc<dyn Secrets>>,
     approver: Option<Arc<dyn Approver>>,
+    clarifier: Option<Arc<dyn Clarifier>>,
     capability_granter: Option<Arc<dyn CapabilityGranter>>,
     journal: Option<Arc<dyn Journal>>,
     kv: Option<Arc<dyn KvStore>>,
@@ -321,6 +322,14 @@ impl EngineBuilder {
         self
     }
 
+    /// Sets what answers the questions of tools to the person of a turn
+    /// ([`ToolContext::clarifier`](toolcrib_core::ToolContext::clarifier)), if the approver does not.
+    /// Default: the client that answers the turn's [questions](crate::Questions).
+    pub fn clarifier(mut self, clarifier: impl Clarifier) -> Self {
+        self.clarifier = Some(Arc::new(clarifier));
+        self
+    }
+
     /// Sets what limits a call before it runs and grants the capabilities that its tool declares.
     /// Default: none, and a tool of the baseline registry that declares network or process fails
     /// the build.
@@ -416,6 +425,7 @@ impl EngineBuilder {
             resources: Arc::default(),
             secrets: self.secrets,
             approver: self.approver,
+            clarifier: self.clarifier,
             capability_granter: self.capability_granter,
             journal: self.journal,
             kv: self.kv,

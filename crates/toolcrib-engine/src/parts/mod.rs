@@ -8,8 +8,8 @@ pub(crate) mod skill_sources;
 use std::{sync::Arc, time::Duration};
 
 use toolcrib_core::{
-    Approver, ArtifactPort, CapabilityGranter, Events, Journal, KvStore, Redact, Secrets, Tool,
-    ToolRegistry,
+    Approver, ArtifactPort, CapabilityGranter, Clarifier, Events, Journal, KvStore, Redact,
+    Secrets, Tool, ToolRegistry,
 };
 
 use self::{
@@ -55,6 +55,7 @@ pub(crate) struct EngineParts {
     pub(crate) resources: Arc<Resources>,
     pub(crate) secrets: Option<Arc<dyn Secrets>>,
     pub(crate) approver: Option<Arc<dyn Approver>>,
+    pub(crate) clarifier: Option<Arc<dyn Clarifier>>,
     pub(crate) capability_granter: Option<Arc<dyn CapabilityGranter>>,
     pub(crate) journal: Option<Arc<dyn Journal>>,
     pub(crate) kv: Option<Arc<dyn KvStore>>,

@@ -1,5 +1,5 @@
 //! A model's questions to the person of its turn: through the approver, as approvals, otherwise
-//! through the turn's questions.
+//! through the engine's clarifier, or the turn's questions.
 
 use std::sync::Arc;
 
@@ -20,6 +20,7 @@ use crate::{
 #[derive(Clone)]
 pub(crate) struct CallClarifier {
     pub(crate) approver: Option<Arc<dyn Approver>>,
+    pub(crate) clarifier: Option<Arc<dyn Clarifier>>,
     pub(crate) questions: Option<Questions>,
     pub(crate) events: Arc<TurnEvents>,
     pub(crate) redactor: Redactor,
@@ -50,13 +51,19 @@ impl Clarifier for CallClarifier {
 
 impl CallClarifier {
     async fn ask(&self, question: &Clarification) -> ClarificationOutcome {
-        let cannot = match &self.approver {
-            Some(approver) => match approver.clarify(question).await {
-                ClarificationOutcome::NoPerson(reason) => reason,
+        let mut cannot = Arc::from("no approver is configured");
+        if let Some(approver) = &self.approver {
+            match approver.clarify(question).await {
+                ClarificationOutcome::NoPerson(reason) => cannot = reason,
                 clarified => return clarified,
-            },
-            None => "no approver is configured".into(),
-        };
+            }
+        }
+        if let Some(clarifier) = &self.clarifier {
+            match clarifier.clarify(question.clone()).await {
+                ClarificationOutcome::NoPerson(reason) => cannot = reason,
+                clarified => return clarified,
+            }
+        }
         if self.questions.is_none() {
             return ClarificationOutcome::NoPerson(cannot);
         }

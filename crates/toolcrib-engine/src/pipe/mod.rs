@@ -502,6 +502,7 @@ impl Batch<'_> {
         tool.capabilities().person.then(|| {
             Arc::new(CallClarifier {
                 approver: self.approver.or(self.engine.approver.as_ref()).cloned(),
+                clarifier: self.engine.clarifier.clone(),
                 questions: self.questions.cloned(),
                 events: Arc::clone(self.events),
                 redactor: self.engine.redactor.clone(),

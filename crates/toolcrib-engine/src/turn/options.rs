@@ -198,8 +198,8 @@ impl TurnOptions {
 
     /// Sets the approver of this turn's calls.
     #[must_use]
-    pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
-        self.approver = Some(approver);
+    pub fn approver(mut self, approver: impl Approver) -> Self {
+        self.approver = Some(Arc::new(approver));
         self
     }
 
@@ -212,8 +212,8 @@ impl TurnOptions {
 
     /// Sets the journal of this turn's calls.
     #[must_use]
-    pub fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
-        self.journal = Some(journal);
+    pub fn journal(mut self, journal: impl Journal) -> Self {
+        self.journal = Some(Arc::new(journal));
         self
     }
 

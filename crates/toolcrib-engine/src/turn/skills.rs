@@ -99,7 +99,8 @@ impl Turn {
     ///
     /// # Errors
     /// [`TurnError::UnknownSkill`], [`TurnError::SkillOutOfReach`], [`TurnError::SkillRefused`].
-    pub fn activate_skill(&mut self, skill: &SkillId) -> Result<(), TurnError> {
+    pub fn activate_skill(&mut self, skill: impl Into<SkillId>) -> Result<(), TurnError> {
+        let skill = &skill.into();
         let state = &self.state;
         let situation = state.situation(state.active_skills.snapshot(), self.iteration.max(1));
         may_activate(&state.engine, self.skills(), situation.facts(), skill)?;

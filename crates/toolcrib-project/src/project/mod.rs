@@ -390,10 +390,10 @@ impl Project {
     pub fn agent_builder(&self) -> AgentBuilder {
         let mut agent = Agent::builder().engine(|_| self.engine_builder());
         if let Some(model) = &self.models.chosen.model {
-            agent = agent.shared_model(Arc::clone(model));
+            agent = agent.model(Arc::clone(model));
         }
         for model in &self.models.chosen.fallback_models {
-            agent = agent.shared_fallback_model(Arc::clone(model));
+            agent = agent.fallback_model(Arc::clone(model));
         }
         for DeclaredPersonality { personality, model, .. } in &self.agent.personalities {
             if let Some(model) = model {

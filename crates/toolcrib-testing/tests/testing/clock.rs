@@ -33,7 +33,7 @@ fn the_deadlines_of_calls_turns_models_and_providers_are_on_the_paused_clock() {
     assert_eq!(codes, [ErrorCode::OutcomeUnknown; 2]);
     assert_eq!((t.running(), slow.running()), (0, 0));
     let hub = faulty(static_tools([])).always(Fault::Never);
-    let waiting = agent(&model()).tool_provider(hub.provider()).turn_timeout(hour).build().unwrap();
+    let waiting = agent(&model()).provider(hub.provider()).turn_timeout(hour).build().unwrap();
     let silent = agent(&stalled()).turn_timeout(hour).build().unwrap();
     for agent in [waiting, silent] {
         assert_eq!(paused(agent.run("Go", RunOptions::default())).end_reason, EndReason::Timeout);

@@ -90,7 +90,7 @@ fn a_sound_listing_is_that_of_the_provider_inside_now_or_later() {
 fn a_listing_that_never_ends_goes_with_the_run() {
     let hub = hub().then(Fault::Never);
     let model = model().then("Hello.");
-    let agent = agent(&model).tool_provider(hub.provider()).build().unwrap();
+    let agent = agent(&model).provider(hub.provider()).build().unwrap();
     let seen = EventRecorder::attach(agent.engine().events());
     let outcome = paused(async {
         let cancel = CancellationToken::new();

@@ -45,6 +45,12 @@ fn gives_result() -> Result<Opaque, std::io::Error> {
     Ok(Opaque)
 }
 
+/// Returns JSON of a type that is not data, or the error of a tool.
+#[tool]
+fn gives_json() -> Result<toolcrib::Json<Opaque>, toolcrib::ToolError> {
+    Ok(toolcrib::Json(Opaque))
+}
+
 /// Fails with a type that is not an error.
 #[tool]
 async fn fails(order: u32) -> Result<u32, Opaque> {
@@ -75,7 +81,11 @@ impl Desk {
 
 fn is_tool(tool: impl toolcrib::tool::IntoTool) {}
 
+fn is_model(model: impl toolcrib::models::Model) {}
+
 fn main() {
     is_tool(takes);
     is_tool(takes_tool);
+    is_model(std::sync::Arc::new(Opaque));
+    is_model("openai:gpt-5-mini");
 }

@@ -90,7 +90,8 @@ pub enum Approval {
 
 /// Decides on calls that match a rule with the effect `ask`, such as
 /// [`Rule::ask`](crate::Rule::ask). Without an approver they are denied, unless the turn has people
-/// to ask. An approver that panics denies. [`call_approver`] makes one of a function.
+/// to ask. An approver that panics denies. [`call_approver`] makes one of a function; an [`Arc`] of one
+/// is an approver, too.
 pub trait Approver: Send + Sync + 'static {
     /// Decides. May wait for a person; cancellation drops the future.
     fn approve<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval>;
@@ -113,6 +114,24 @@ pub trait Approver: Send + Sync + 'static {
     fn clarify<'a>(&'a self, question: &'a Clarification) -> BoxFuture<'a, ClarificationOutcome> {
         let _ = question;
         Box::pin(ready(ClarificationOutcome::NoPerson("the approver asks no questions".into())))
+    }
+}
+
+impl<A: Approver + ?Sized> Approver for Arc<A> {
+    fn approve<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
+        (**self).approve(request)
+    }
+
+    fn parked<'a>(&'a self, call_id: &'a Arc<str>) -> BoxFuture<'a, Option<StoredArguments>> {
+        (**self).parked(call_id)
+    }
+
+    fn denied<'a>(&'a self, call_id: &'a Arc<str>) -> BoxFuture<'a, Option<String>> {
+        (**self).denied(call_id)
+    }
+
+    fn clarify<'a>(&'a self, question: &'a Clarification) -> BoxFuture<'a, ClarificationOutcome> {
+        (**self).clarify(question)
     }
 }
 
