@@ -35,7 +35,7 @@ impl Artifact {
     }
 
     /// The id.
-    pub fn id(&self) -> &str {
+    pub fn id(&self) -> &Arc<str> {
         &self.content.entry().id
     }
 

@@ -21,7 +21,7 @@
 //!
 //! let log: String = (1..=5_000).map(|n| format!("line {n}\n")).collect();
 //! let artifact = turn.keep(ArtifactSource::of("read_log", "call_1"), log.as_bytes())?;
-//! assert_eq!(artifact.id(), "call_1");
+//! assert_eq!(&**artifact.id(), "call_1");
 //! assert!(artifact.handle().starts_with("[artifact call_1: text, 48893 bytes, 5001 lines"));
 //! # Ok::<(), toolcrib_core::ArtifactStoreError>(())
 //! ```

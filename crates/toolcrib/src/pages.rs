@@ -2,6 +2,8 @@
 
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+#[doc = include_str!("../../../docs/library.md")]
+struct Library;
 #[doc = include_str!("../../../docs/attachments.md")]
 struct Attachments;
 #[doc = include_str!("../../../docs/budgets.md")]

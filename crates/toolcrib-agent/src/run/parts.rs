@@ -49,7 +49,7 @@ pub(crate) fn no_model(personality: &Personality) -> String {
     format!(
         "personality `{}` has the model `{}`, which this agent does not have; set it with \
          `AgentBuilder::personality_model`",
-        personality.id(),
+        personality.id,
         personality.model.as_deref().unwrap_or_default()
     )
 }

@@ -6,8 +6,7 @@ use serde_json::{Value, json};
 use toolcrib_agent::{Agent, AgentError, RunOptions};
 use toolcrib_core::{
     Approval, Capabilities, Clarification, ClarificationOutcome, Model, Policy, Rule, SessionOwner,
-    SessionStoreError, Tool, ToolContext, UsageStore as _, call_approver, call_clarifier,
-    static_tools,
+    SessionStoreError, ToolContext, UsageStore as _, call_approver, call_clarifier, static_tools,
 };
 use toolcrib_store::SqliteStore;
 use toolcrib_testing::{call as request, model};

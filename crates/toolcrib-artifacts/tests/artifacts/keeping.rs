@@ -197,7 +197,7 @@ fn many_turns_that_want_one_id_get_one_each() {
     for n in 0..60 {
         let turn = artifacts.turn(Arc::clone(&owner), &n.to_string());
         let kept = turn.keep(source(&long), b"x").unwrap();
-        assert!(kept.id().starts_with(&long) && kept.id().len() <= 38, "{}", kept.id());
+        assert!(kept.id().starts_with(&*long) && kept.id().len() <= 38, "{}", kept.id());
         assert!(ids.insert(kept.id().to_owned()));
     }
     assert!(ids.contains(&format!("{long}.2")) && !ids.contains(&format!("{long}.40")));

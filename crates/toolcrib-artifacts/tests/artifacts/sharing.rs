@@ -150,7 +150,7 @@ fn a_writer_whose_id_is_taken_gets_the_next_id_with_its_whole_content() {
     let mut writer = turn.writer(ArtifactSource::of("tests", "call_1"), None).unwrap();
     (0..1_000).for_each(|n| writer.write(format!("line {n}\n").as_bytes()));
     let kept = writer.finish().unwrap();
-    assert_eq!(kept.id(), "call_1.3");
+    assert_eq!(&**kept.id(), "call_1.3");
     let ours: String = (0..1_000).map(|n| format!("line {n}\n")).collect();
     assert_eq!(bytes(&turn, "call_1.3"), ours.as_bytes());
     assert_eq!(kept.content().line_of(ours.len() as u64 - 2).unwrap(), 999);

@@ -1,6 +1,6 @@
 //! Reads files, and records what was read.
 
-use std::{io::Read as _, time::SystemTime};
+use std::{io::Read as _, sync::Arc, time::SystemTime};
 
 use cap_std::fs::Metadata;
 use toolcrib_core::{__internal::image_type, Digest, FileRead, ImageInfo, ToolContext, ToolError};
@@ -187,7 +187,7 @@ pub(super) fn record_of(cx: &ToolContext, content: &FileContent) -> FileRead {
         digest: content.digest,
         size: content.bytes.len() as u64,
         modified: content.modified,
-        turn_id: cx.turn_id().into(),
+        turn_id: Arc::clone(cx.turn_id()),
         iteration: cx.iteration(),
     }
 }

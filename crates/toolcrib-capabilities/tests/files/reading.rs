@@ -65,7 +65,7 @@ async fn a_read_is_recorded_with_its_digest_size_and_turn_and_a_failed_one_is_no
     files.read_lines(&cx, "a.md", 1, 0).await.unwrap();
     let read = reads.get(&disk.notes().join("a.md")).unwrap();
     assert_eq!((read.digest, read.size), (Digest::of("text"), 4));
-    assert_eq!((&*read.turn_id, read.iteration), (cx.turn_id(), 1));
+    assert_eq!((&read.turn_id, read.iteration), (cx.turn_id(), 1));
     assert!(read.modified.is_some());
     files.read_text(&cx, "raw").await.unwrap_err();
     assert_eq!(reads.get(&disk.notes().join("raw")), None);

@@ -131,8 +131,8 @@ fn agent(
     tools: Arc<RecordedTools>,
 ) -> Result<Agent, Problem> {
     let mut builder = project.agent_builder().model(Arc::clone(&model));
-    if let Some(declared) = project.personalities().find(|own| own.id() == &*trace.personality)
-        && project.personality_model(declared.id()).is_some()
+    if let Some(declared) = project.personalities().find(|own| own.id == trace.personality)
+        && project.personality_model(&declared.id).is_some()
     {
         builder = builder.personality_model(Arc::clone(&trace.personality), model);
     }

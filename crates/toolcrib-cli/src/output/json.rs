@@ -10,7 +10,7 @@ use toolcrib_core::{
     __internal::millis, CallPlan, ContentBlock, Digest, ErrorCode, ImageNotice, StopReason,
     ToolDefinition, ToolName, ToolResult, Usage, WithheldTool,
 };
-use toolcrib_engine::{__internal::is_data_note, Explanation, Iteration, Notice, Personality};
+use toolcrib_engine::{__internal::is_data_note, Explanation, Iteration, Notice};
 use toolcrib_project::{Diagnostic, Diagnostics, McpServer, Project, Severity};
 
 use super::approvals::approval_json;
@@ -351,7 +351,7 @@ pub(crate) fn checked(project: &Project) -> Value {
         // The number of sources that were not queried for their tools.
         "sources_not_asked": project.mcp_servers().len() + project.hubs().len(),
         "skills": skills.collect::<Vec<_>>(),
-        "personalities": project.personalities().map(Personality::id).collect::<Vec<_>>(),
+        "personalities": project.personalities().map(|one| &*one.id).collect::<Vec<_>>(),
         "plugins": project.plugins().collect::<Vec<_>>(),
         "rules": project.policy().rules.iter().map(|rule| &*rule.label).collect::<Vec<_>>(),
         "databases": databases(project),

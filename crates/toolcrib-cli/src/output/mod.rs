@@ -288,7 +288,7 @@ pub(crate) fn project(project: &Project, menu: &Menu, quiet: bool, verbose: bool
         say!("  plugin {plugin}: {}", count(tools, "declared tool"));
     }
     for personality in project.personalities() {
-        say!("  personality {}", safe(personality.id()));
+        say!("  personality {}", safe(&personality.id));
     }
     let policy = project.policy();
     say!("  {}", count(policy.rules.len(), "policy rule"));

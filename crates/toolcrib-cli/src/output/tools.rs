@@ -80,7 +80,7 @@ pub(crate) fn unmatched_excludes(project: &Project, known: &KnownTools) {
     for personality in project.personalities() {
         let matches = |glob: &Glob| known.tools.iter().any(|known| glob.matches_tool(&known.tool));
         for glob in personality.exclude.iter().filter(|glob| !matches(glob)) {
-            let (id, glob) = (safe(personality.id()), safe(glob.as_str()));
+            let (id, glob) = (safe(&personality.id), safe(glob.as_str()));
             note!(
                 "{WARN}warning{WARN:#}: `{glob}` in `exclude` of personality {id} matches no tool"
             );

@@ -4,7 +4,7 @@ use std::{fmt::Write as _, path::Path, sync::Arc};
 
 use toolcrib_config::suggest;
 use toolcrib_core::{CancellationToken, SkillId};
-use toolcrib_engine::{DEFAULT_PERSONALITY, Engine, Personality, TurnOptions};
+use toolcrib_engine::{DEFAULT_PERSONALITY, Engine, TurnOptions};
 use toolcrib_project::Project;
 
 use crate::{
@@ -84,7 +84,7 @@ pub(crate) fn personality(
     name: Option<&str>,
 ) -> Result<Option<Arc<str>>, Problem> {
     let Some(name) = name else { return Ok(None) };
-    let mut known: Vec<_> = project.personalities().map(Personality::id).collect();
+    let mut known: Vec<_> = project.personalities().map(|one| &*one.id).collect();
     if !known.contains(&DEFAULT_PERSONALITY) {
         known.insert(0, DEFAULT_PERSONALITY);
     }

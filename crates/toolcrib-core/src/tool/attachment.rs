@@ -56,7 +56,7 @@ impl Attachment {
 
     /// The reference by which a model names it, such as `att_6b1f00c4a93e2d17`: a digest of its name
     /// and bytes.
-    pub fn id(&self) -> &str {
+    pub fn id(&self) -> &Arc<str> {
         &self.id
     }
 

@@ -242,12 +242,12 @@ impl ToolContext {
     }
 
     /// The run's id.
-    pub fn turn_id(&self) -> &str {
+    pub fn turn_id(&self) -> &Arc<str> {
         &self.0.turn_id
     }
 
     /// The call's id, given by the model.
-    pub fn call_id(&self) -> &str {
+    pub fn call_id(&self) -> &Arc<str> {
         &self.0.call_id
     }
 

@@ -459,8 +459,8 @@ impl<'a> Search<'a> {
         fits: impl Fn(&Personality) -> bool,
     ) {
         let others = self.visibility.personalities.iter();
-        let others = others.filter(|other| other.id() != facts.personality.id() && fits(other));
-        found.extend(others.map(|other| FactChange::Personality(other.id().into())));
+        let others = others.filter(|other| other.id != facts.personality.id && fits(other));
+        found.extend(others.map(|other| FactChange::Personality(Arc::clone(&other.id))));
     }
 
     /// The changes that may make a false rule true.
@@ -486,7 +486,7 @@ impl<'a> Search<'a> {
         if !is(facts.principal, &when.principals) {
             found.extend(when.principals.iter().cloned().map(FactChange::Principal));
         }
-        self.personalities(facts, found, |other| is(Some(other.id()), &when.personalities));
+        self.personalities(facts, found, |other| is(Some(&other.id), &when.personalities));
         if let Some(range) = when.iteration {
             self.iterations(found, |iteration| range.contains(iteration));
         }
@@ -511,7 +511,7 @@ impl<'a> Search<'a> {
         }
         if when.reads(Fact::Personality) {
             let named = |id: &str| when.personalities.iter().any(|one| **one == *id);
-            self.personalities(facts, found, |other| !named(other.id()));
+            self.personalities(facts, found, |other| !named(&other.id));
         }
         if let Some(range) = when.iteration {
             self.iterations(found, |iteration| !range.contains(iteration));

@@ -76,7 +76,7 @@ pub(super) fn admission(
     facts: Facts<'_>,
 ) -> String {
     match by {
-        WithheldBy::Personality => format!("personality `{}` reaches it", facts.personality.id()),
+        WithheldBy::Personality => format!("personality `{}` reaches it", facts.personality.id),
         WithheldBy::Policy => {
             let ruling = visibility.judge(tool, facts);
             match ruling.rule() {

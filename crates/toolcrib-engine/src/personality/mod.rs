@@ -28,7 +28,7 @@ pub const DEFAULT_PERSONALITY: &str = "default";
 ///     .toolset(["orders", "find_customer"])
 ///     .mcp_servers::<&str>([])
 ///     .exclude(["refund*"]);
-/// assert_eq!(support.id(), "support");
+/// assert_eq!(&*support.id, "support");
 /// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -152,11 +152,6 @@ impl Personality {
         self
     }
 
-    /// The name.
-    pub fn id(&self) -> &str {
-        &self.id
-    }
-
     /// Whether the personality reaches a tool.
     pub fn reaches(&self, tool: &ToolDefinition) -> bool {
         self.why_not(tool).is_none()
@@ -171,7 +166,7 @@ impl Personality {
     /// The objection to a tool; `None` when it is reached.
     pub(crate) fn objection<'a>(&'a self, tool: &'a ToolDefinition) -> Option<Objection<'a>> {
         let why = self.why_not(tool)?;
-        Some(Objection { personality: self.id(), why })
+        Some(Objection { personality: &self.id, why })
     }
 
     fn why_not<'a>(&self, tool: &'a ToolDefinition) -> Option<ExclusionReason<'a>> {
@@ -305,12 +300,12 @@ impl Personalities {
     ) -> Result<Self, DuplicatePersonalityError> {
         let mut all: Vec<Arc<Personality>> = Vec::new();
         for personality in declared {
-            if all.iter().any(|earlier| earlier.id() == personality.id()) {
+            if all.iter().any(|earlier| earlier.id == personality.id) {
                 return Err(DuplicatePersonalityError(Arc::clone(&personality.id)));
             }
             all.push(Arc::new(personality));
         }
-        if !all.iter().any(|personality| personality.id() == DEFAULT_PERSONALITY) {
+        if !all.iter().any(|personality| &*personality.id == DEFAULT_PERSONALITY) {
             all.insert(0, Arc::default());
         }
         Ok(Self(all))
@@ -321,6 +316,6 @@ impl Personalities {
     }
 
     pub(crate) fn get(&self, id: &str) -> Option<&Arc<Personality>> {
-        self.iter().find(|personality| personality.id() == id)
+        self.iter().find(|personality| &*personality.id == id)
     }
 }

@@ -34,7 +34,7 @@ pub(super) async fn approve(
         None => (rule, pending),
         // An approver sees which agent asks, and cannot take its call for one of the parent.
         Some(parent) => {
-            let agent = batch.situation.personality.id();
+            let agent = &batch.situation.personality.id;
             let why = rule.reason.as_deref().unwrap_or(&rule.label);
             let reason = format!("the agent `{agent}` asks for a task of this run: {why}");
             rule_of_task = Rule { reason: Some(reason.into()), ..rule.clone() };

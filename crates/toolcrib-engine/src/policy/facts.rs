@@ -61,7 +61,7 @@ impl PolicyFacts for RuleFacts<'_> {
     }
 
     fn personality(&self) -> &str {
-        self.facts.personality.id()
+        &self.facts.personality.id
     }
 
     fn iteration(&self) -> u32 {

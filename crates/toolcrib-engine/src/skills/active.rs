@@ -185,7 +185,7 @@ impl ActiveSkills {
     pub(super) fn request(&self, cx: &ToolContext, request: Request) {
         self.lock().requested.push(PendingRequest {
             iteration: cx.iteration(),
-            call_id: cx.call_id().into(),
+            call_id: Arc::clone(cx.call_id()),
             request,
         });
     }

@@ -114,7 +114,7 @@ pub(super) fn may_activate(
         return refused("`read_skill` cannot be built");
     };
     if facts.personality.objection(read_skill).is_some() {
-        return refused(&format!("personality `{}` excludes `read_skill`", facts.personality.id()));
+        return refused(&format!("personality `{}` excludes `read_skill`", facts.personality.id));
     }
     // A rule that denies or halts without evaluating arguments does so here too.
     let ruling = visibility.judge_call(read_skill, facts, &json!({ "id": skill }));

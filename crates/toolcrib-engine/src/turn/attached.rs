@@ -119,7 +119,7 @@ impl AttachmentRenderer {
     /// Stores a text as an artifact, and returns its id.
     fn store(&self, attachment: &Attachment, text: &str) -> Result<Arc<str>, String> {
         let port = self.port.as_ref().ok_or("results are not stored here")?;
-        let call = ArtifactCall { call_id: attachment.id().into(), ..self.call.clone() };
+        let call = ArtifactCall { call_id: Arc::clone(attachment.id()), ..self.call.clone() };
         let stored = port.keep(&call, text.as_bytes()).map_err(|error| error.to_string())?;
         Ok(stored.entry.id)
     }

@@ -47,7 +47,7 @@ async fn each_call_is_promised_its_even_share_or_its_own_lower_cap() {
         let seen = Arc::clone(&seen);
         builder
             .handler(move |_: Value, cx: ToolContext| {
-                seen.lock().unwrap().push((cx.call_id().to_owned(), cx.result_budget_chars()));
+                seen.lock().unwrap().push((cx.call_id().to_string(), cx.result_budget_chars()));
                 async { "" }
             })
             .unwrap()

@@ -479,7 +479,7 @@ fn a_built_personality_has_its_fields() {
         .mcp_servers(["git"])
         .plugins(["crm"])
         .network(network.clone());
-    assert_eq!((clerk.id(), clerk.system.as_deref()), ("clerk", Some("You sell.")));
+    assert_eq!((&*clerk.id, clerk.system.as_deref()), ("clerk", Some("You sell.")));
     assert_eq!(clerk.model.as_deref(), Some("small"));
     let excluded: Vec<_> = clerk.exclude.iter().map(Glob::as_str).collect();
     assert_eq!(excluded, ["pay_*", "refund"]);

@@ -533,7 +533,7 @@ async fn a_body_reads_its_call_its_run_and_its_identity() {
     let mut iteration = turn.iteration().await.unwrap();
     iteration.execute(vec![call("spy", json!({}))]).await;
     let cx = seen.lock().unwrap().take().unwrap();
-    assert_eq!((cx.turn_id(), cx.call_id(), cx.iteration()), ("run-1", "id-spy", 2));
+    assert_eq!((&**cx.turn_id(), &**cx.call_id(), cx.iteration()), ("run-1", "id-spy", 2));
     assert_eq!(cx.identity().tenant.as_deref(), Some("acme"));
     assert_eq!(cx.identity().principal.as_deref(), Some("ann"));
     assert_eq!(&*cx.identity().conversation, "c-9");

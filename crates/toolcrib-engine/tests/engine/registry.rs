@@ -129,7 +129,7 @@ async fn a_turn_refuses_calls_when_none_may_be_made_and_says_who_acts() {
     let clerk = Personality::new("clerk");
     let engine = engine().tool(tool("t")).personality(clerk).build().unwrap();
     let mut turn = engine.turn(TurnOptions::default().personality("clerk")).unwrap();
-    assert_eq!(turn.personality().id(), "clerk");
+    assert_eq!(&*turn.personality().id, "clerk");
     let calls = || vec![call("t", serde_json::json!({})), call("u", serde_json::json!({}))];
     let refused = turn.refuse(calls()).await;
     assert_eq!(refused.len(), 2);

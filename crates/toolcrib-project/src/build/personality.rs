@@ -217,7 +217,7 @@ pub(crate) fn report_unreachable_hubs(
                 let message = format!(
                     "personality `{}` reaches tools of the hub `{hub_name}`, but its `network` \
                      denies them `{host}`",
-                    personality.id(),
+                    personality.id,
                 );
                 let help = format!(
                     "permit the host with network.allow and network.deny, or exclude the tools: \
@@ -257,8 +257,7 @@ pub(crate) fn report_unreachable_hosts(
             if reached && may_ask == Some(false) {
                 let message = format!(
                     "personality `{}` reaches the tool `{}`, but its `network` denies it `{host}`",
-                    personality.id(),
-                    name.value
+                    personality.id, name.value
                 );
                 let help = format!(
                     "permit the host with network.allow and network.deny, or exclude the tool: \

@@ -101,7 +101,7 @@ pub(crate) fn warn_of_unknown_costs<'a>(
     problems: &Problems,
 ) {
     let mut models = models.into_iter().peekable();
-    if models.peek().is_none() || models.any(|model| model.reports_cost()) {
+    if models.peek().is_none() || models.any(Model::reports_cost) {
         return;
     }
     for at in section.rules.iter().filter_map(|rule| rule.cost_at.as_ref()) {

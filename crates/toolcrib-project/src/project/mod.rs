@@ -147,7 +147,7 @@ impl Project {
     /// The own model of a declared personality, if it has one.
     pub fn personality_model(&self, personality: &str) -> Option<&Arc<dyn Model>> {
         let mut all = self.agent.personalities.iter();
-        all.find(|declared| declared.personality.id() == personality)?.model.as_ref()
+        all.find(|declared| &*declared.personality.id == personality)?.model.as_ref()
     }
 
     /// The model, if the project or the options name one.

@@ -61,7 +61,7 @@ fn the_documented_one_loads_and_the_default_one_can_be_declared() {
     let notes = "[files.notes]\nfolder = 'notes'\n";
     let project = Folder::with(&format!("{weather}{documented}{notes}")).file("notes/x", "").load();
     let [support] = &project.personalities().collect::<Vec<_>>()[..] else { panic!() };
-    assert_eq!(support.id(), "support");
+    assert_eq!(&*support.id, "support");
     assert_eq!(support.system.as_deref(), Some("You help customers."));
     assert!(project.personality_model("support").is_some());
     assert_eq!(offered(&project, "support"), ["forecast"]);

@@ -43,7 +43,7 @@ pub(super) fn success(
             let shown = with_moved(artifact.handle(), &finished.moved);
             return ToolOutput::text(shown).structured(json!({
                 "exit_code": code,
-                "artifact": artifact.id(),
+                "artifact": &**artifact.id(),
                 "stderr": text(stderr, cx).0,
                 "truncated": true,
             }));

@@ -325,7 +325,7 @@ impl Folder<'_> {
             action: action.to_owned(),
             principal: identity.principal.as_deref().map(str::to_owned),
             session: identity.conversation.to_string(),
-            turn: self.cx.turn_id().to_owned(),
+            turn: self.cx.turn_id().to_string(),
             tainted,
         });
     }

@@ -215,7 +215,7 @@ impl ChildAgents for Children {
         parent: ParentTurn,
         _: ToolContext,
     ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
-        Box::pin(async move { Ok(ok(format!("{}: {}", parent.personality().id(), task.prompt))) })
+        Box::pin(async move { Ok(ok(format!("{}: {}", parent.personality().id, task.prompt))) })
     }
 }
 

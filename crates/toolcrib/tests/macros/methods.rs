@@ -28,7 +28,7 @@ impl Notes {
     /// All notes.
     #[tool(read_only, name = "list_notes")]
     fn list(&self, cx: ToolContext) -> Vec<String> {
-        assert_eq!(cx.call_id(), "call_1");
+        assert_eq!(&**cx.call_id(), "call_1");
         self.all.lock().unwrap().clone()
     }
 
