@@ -108,7 +108,7 @@ pub fn agent(menu: Menu, model: Arc<dyn Model>, calls: usize) -> Outcome<Agent> 
     let settings = Settings {
         // The last one answers.
         max_iterations: u32::try_from(calls)? + 1,
-        limits: TurnLimits::NONE,
+        turn_limits: TurnLimits::NONE,
         ..Settings::default()
     };
     Ok(Agent::new(menu.engine()?.build()?, model, settings))

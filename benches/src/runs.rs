@@ -113,7 +113,7 @@ impl Run {
             // The last one answers.
             max_iterations: u32::try_from(calls)? + 1,
             turn_timeout: Duration::from_secs(600),
-            limits: TurnLimits::NONE,
+            turn_limits: TurnLimits::NONE,
             ..Settings::default()
         };
         let agent = Agent::new(menu.engine()?.build()?, model, settings);

@@ -1,4 +1,4 @@
-//! Runs the programs of `examples/frameworks`, a separate workspace, and compares its page with them.
+//! Runs the programs of `examples/frameworks`, a separate workspace, and compares pages with programs.
 
 use std::{env, fs, path::Path, process::Command};
 
@@ -11,7 +11,10 @@ use crate::{
 };
 
 const FOLDER: &str = "examples/frameworks";
-const PAGE: &str = "docs/frameworks.md";
+
+/// Folders with programs, and the pages that show their snippets.
+const PAGES: [(&str, &str); 2] =
+    [(FOLDER, "docs/frameworks.md"), ("examples/web-service", "docs/library.md")];
 
 /// In the output of both clients.
 const CLIENTS_PRINT: [&str; 2] = ["offered: ", "\"charge_id\":75"];
@@ -75,25 +78,31 @@ fn prints(program: &mut Command, expected: &str) -> Result<(), Problem> {
     ))
 }
 
-/// Compares the snippets of the examples with the page.
-pub(crate) fn check_page(workspace: &Workspace) -> Result<(), Problem> {
-    let page = workspace.read(PAGE)?;
-    let mut sources = workspace.files(&[FOLDER], "rs")?;
-    sources.extend(["client.py", "client.ts"].map(|name| workspace.root().join(FOLDER).join(name)));
+/// Compares the snippets of the examples with their pages.
+pub(crate) fn check_pages(workspace: &Workspace) -> Result<(), Problem> {
+    PAGES.into_iter().try_for_each(|(folder, page)| check_page(workspace, folder, page))
+}
+
+fn check_page(workspace: &Workspace, folder: &str, shown: &str) -> Result<(), Problem> {
+    let page = workspace.read(shown)?;
+    let mut sources = Vec::new();
+    for ending in ["rs", "py", "ts"] {
+        sources.extend(workspace.files(&[folder], ending)?);
+    }
     let mut found = 0;
     for path in sources {
         for snippet in snippets(&workspace.read(&path)?) {
             found += 1;
             if !page.contains(&format!("```{}\n{snippet}```", language(&path))) {
                 return Err(Problem::new(
-                    format!("{PAGE} lacks this snippet of {}:\n{snippet}", path.display()),
+                    format!("{shown} lacks this snippet of {}:\n{snippet}", path.display()),
                     "copy it to the page",
                 ));
             }
         }
     }
     if found == 0 {
-        return Err(Problem::new(format!("{FOLDER} has no snippets"), "restore their marks"));
+        return Err(Problem::new(format!("{folder} has no snippets"), "restore their marks"));
     }
     Ok(())
 }

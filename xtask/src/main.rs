@@ -16,7 +16,7 @@
 //! - `listed`: checks that `docs/dependencies.md` lists exactly the direct dependencies.
 //! - `jdk`: a Java development kit, whose programs tests run under the default limits.
 //! - `harm`: runs the tests of the faults that were found from outside.
-//! - `frameworks`: runs the programs of `examples/frameworks`, a separate workspace, and compares its page with them.
+//! - `frameworks`: runs the programs of `examples/frameworks`, a separate workspace, and compares pages with programs.
 //! - `crash_table`: kills the same loop in Toolcrib and in other systems, and writes what happened into `docs/crash-table.md`.
 //! - `conformance`: the official MCP conformance suite, run on the gateway and on the client.
 //! - `cargo_deny`: licenses, bans and sources of the dependencies, by cargo-deny.
@@ -32,7 +32,7 @@
 //! - `attacks`: runs the attacks.
 //! - `api`: the public API as a text file, which the repository keeps, so that a change of it is seen.
 //! - `example`: runs the support desk of `examples/` as its README describes, on a copy.
-//! - `small_examples`: checks the crates of `examples/`.
+//! - `small_examples`: checks the crates of `examples/`, and that each example is listed.
 //! - `workspace`: the paths of the workspace, and running programs in it.
 //! - `report`: what `cargo xtask test` prints at its end besides the steps.
 //! - `problem`: the error of a step.

@@ -60,7 +60,9 @@ const NEW_PUBLIC_API: Step = Step { name: "new public API", check: api::bless };
 const SMALL_EXAMPLES: Step = Step { name: "examples", check: small_examples::check };
 const SUPPORT_DESK: Step = Step { name: "support desk", check: example::check };
 const FRAMEWORKS_RUN: Step = Step { name: "frameworks", check: frameworks::check };
-const FRAMEWORKS_PAGE: Step = Step { name: "page of frameworks", check: frameworks::check_page };
+const EXAMPLES_PAGES: Step = Step { name: "pages of examples", check: frameworks::check_pages };
+const EXAMPLES_LISTED: Step =
+    Step { name: "list of examples", check: small_examples::check_listed };
 const OTLP_TESTS: Step = Step { name: "OTLP", check: otlp_tests };
 const SQLITE_CRATES: Step = Step { name: "SQLite crates", check: sqlite_crates::compile };
 const COUNTED: Step = Step { name: "counts", check: counts::check };
@@ -86,7 +88,8 @@ pub(crate) const TEST: &[Step] = &[
     LINKS,
     PROSE_CHECK,
     BOOK_PAGES,
-    FRAMEWORKS_PAGE,
+    EXAMPLES_PAGES,
+    EXAMPLES_LISTED,
     COMPILED,
     TESTS,
     HARM_LISTED,
@@ -99,7 +102,8 @@ pub(crate) const LINT: &[Step] = &[
     LINKS,
     PROSE_CHECK,
     BOOK_PAGES,
-    FRAMEWORKS_PAGE,
+    EXAMPLES_PAGES,
+    EXAMPLES_LISTED,
     DEPENDENCIES,
     CLIPPY,
 ];
@@ -116,7 +120,7 @@ pub(crate) const API: &[Step] = &[API_PAGES, PUBLIC_API];
 pub(crate) const BLESS_API: &[Step] = &[API_PAGES, NEW_PUBLIC_API];
 pub(crate) const BOOK: &[Step] = &[LINKS, BOOK_PAGES, BOOK_BUILT];
 pub(crate) const EXAMPLE: &[Step] = &[SMALL_EXAMPLES, SUPPORT_DESK];
-pub(crate) const FRAMEWORKS: &[Step] = &[FRAMEWORKS_PAGE, OTHERS, FRAMEWORKS_RUN];
+pub(crate) const FRAMEWORKS: &[Step] = &[EXAMPLES_PAGES, OTHERS, FRAMEWORKS_RUN];
 pub(crate) const OTLP: &[Step] = &[OTLP_TESTS];
 pub(crate) const COUNTS: &[Step] = &[COUNTED];
 pub(crate) const BLESS: &[Step] = &[BLESSED];
