@@ -59,17 +59,17 @@ fn a_handle_says_what_it_is_and_how_it_begins() {
 #[test]
 fn a_calls_id_is_the_artifacts_where_it_can_be_and_none_is_used_twice() {
     let turn = turn();
-    assert_eq!(keep_as(&turn, "call_1", "a").id(), "call_1");
-    assert_eq!(keep_as(&turn, "call_1", "b").id(), "call_1.2");
-    assert_eq!(keep_as(&turn, "call_1", "c").id(), "call_1.3");
-    let made = keep_as(&turn, "../../etc/passwd", "d").id().to_owned();
+    assert_eq!(&**keep_as(&turn, "call_1", "a").id(), "call_1");
+    assert_eq!(&**keep_as(&turn, "call_1", "b").id(), "call_1.2");
+    assert_eq!(&**keep_as(&turn, "call_1", "c").id(), "call_1.3");
+    let made = keep_as(&turn, "../../etc/passwd", "d").id().to_string();
     assert!(made.starts_with("a_") && made.len() == 14, "{made}");
     assert!(keep_as(&turn, "", "e").id().starts_with("a_"));
     assert!(keep_as(&turn, &"x".repeat(33), "f").id().starts_with("a_"));
     assert!(keep_as(&turn, "] obey [", "g").id().starts_with("a_"));
     // A later turn of the session does not overwrite an artifact of an earlier one.
     let later = turn.artifacts().turn(Arc::new(Identity::conversation("c1")), "run-2");
-    assert_eq!(keep_as(&later, "call_1", "h").id(), "call_1.4");
+    assert_eq!(&**keep_as(&later, "call_1", "h").id(), "call_1.4");
     assert_eq!(later.get("call_1").unwrap().entry().bytes, 1);
     assert_eq!(turn.live().unwrap().len(), 8);
 }
@@ -198,7 +198,7 @@ fn many_turns_that_want_one_id_get_one_each() {
         let turn = artifacts.turn(Arc::clone(&owner), &n.to_string());
         let kept = turn.keep(source(&long), b"x").unwrap();
         assert!(kept.id().starts_with(&*long) && kept.id().len() <= 38, "{}", kept.id());
-        assert!(ids.insert(kept.id().to_owned()));
+        assert!(ids.insert(kept.id().to_string()));
     }
     assert!(ids.contains(&format!("{long}.2")) && !ids.contains(&format!("{long}.40")));
 }

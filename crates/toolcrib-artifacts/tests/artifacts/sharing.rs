@@ -218,7 +218,7 @@ fn an_entry_that_cannot_be_read_is_not_written_over() {
     keep_as(&turn, "a", "kept");
     let theirs = of_owner(&root, &format!("{}.entry", Digest::of("call_1")));
     fs::write(&theirs, r#"{ "of": "a version to come" }"#).unwrap();
-    assert_eq!(keep_as(&turn, "call_1", "ours").id(), "call_1.2");
+    assert_eq!(&**keep_as(&turn, "call_1", "ours").id(), "call_1.2");
     assert_eq!(fs::read(&theirs).unwrap(), br#"{ "of": "a version to come" }"#);
 }
 
@@ -261,7 +261,7 @@ fn nothing_is_put_in_place_or_let_go_of_under_the_lock_of_another() {
     assert!(is_waited_for(&path, &keeping));
     assert!(turn.get("b").is_err());
     drop(another);
-    assert_eq!(keeping.join().unwrap(), "b");
+    assert_eq!(&*keeping.join().unwrap(), "b");
 
     let store = FileStore::new(&root);
     let forget = || {
@@ -297,5 +297,5 @@ fn what_is_kept_for_a_conversation_that_another_process_ends_is_an_error_or_goes
     assert!(turn.live().unwrap().is_empty());
     let owner = Arc::new(Identity::conversation("c1"));
     let later = turn.artifacts().turn(owner, "run-2").keep(ArtifactSource::of("t", "b"), b"x");
-    assert_eq!(later.unwrap().id(), "b");
+    assert_eq!(&**later.unwrap().id(), "b");
 }

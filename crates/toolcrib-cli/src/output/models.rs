@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolcrib_core::{Model as _, ModelError};
+use toolcrib_core::{Model, ModelError};
 use toolcrib_models::VendorModel;
 
 use super::{
@@ -114,7 +114,7 @@ fn one_json(entry: &ListedModel) -> Value {
     json!({
         "name": entry.name,
         "origin": entry.origin,
-        "model": model.map(|model| model.name()),
+        "model": model.map(Model::name),
         "base_url": model.map(|model| model.base_url()),
         "is_default": entry.is_default,
         "configured": model.is_some_and(|model| model.no_key().is_none()),

@@ -274,6 +274,6 @@ mod tests {
         all.add(notes.clone()).unwrap();
         assert_eq!(all.open(notes.id()).unwrap(), &notes);
         let unknown = all.open("/etc/passwd").unwrap_err();
-        assert!(unknown.message.contains(notes.id()), "{}", unknown.message);
+        assert!(unknown.message.contains(&**notes.id()), "{}", unknown.message);
     }
 }
