@@ -117,7 +117,7 @@ async fn case_33_attachments_are_opened_by_id_by_tools_that_declare_them() {
     );
     assert!(with(&engine, TurnOptions::default(), "open", args).await.contains("no attachments"));
     let path = json!({ "id": "/home/ann/notes.txt" });
-    assert!(with(&engine, options, "open", path).await.contains(&id));
+    assert!(with(&engine, options, "open", path).await.contains(&*id));
 }
 
 #[tokio::test]
