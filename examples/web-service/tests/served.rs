@@ -101,7 +101,7 @@ async fn events_are_streamed_and_the_same_user_decides_by_a_second_request() {
         let texts = events.windows(2).filter(|pair| pair[0] == "text").map(|pair| &pair[1]);
         texts.map(|text| text.trim_matches('"')).collect::<String>()
     };
-    assert_eq!(approved.first().unwrap(), "tool");
+    assert!(approved.iter().any(|event| event == "tool"), "{approved:?}");
     assert_eq!(text(&approved), "The shop says: refunded 500 of 12900 cents of order 1042.");
     assert!(text(&refused).contains("not today"), "{refused:?}");
     for events in [approved, refused] {

@@ -190,7 +190,7 @@ async fn a_personality_that_does_not_list_a_plugin_has_no_skill_of_it() {
     };
     assert!(matches!(error, TurnError::SkillOutOfReach { .. }), "{error:?}");
     let mut turn = engine.turn(bare()).unwrap();
-    let error = turn.activate_skill(&skill_id("refunds")).unwrap_err();
+    let error = turn.activate_skill(skill_id("refunds")).unwrap_err();
     insta::assert_snapshot!(error, @"personality `bare` has no skill `refunds`: it belongs to plugin `billing`, which is not in its `plugins`");
     let mut iteration = turn.iteration().await.unwrap();
     let read_skill = iteration.menu().get(READ_SKILL).unwrap();

@@ -63,7 +63,7 @@ async fn assert_closed(engine: &Engine, who: impl Fn() -> TurnOptions) {
         assert_eq!(unknown.caller_text().replace("vaulx", "vault"), refused.caller_text());
     }
     let mut turn = engine.turn(who()).unwrap();
-    let refused = turn.activate_skill(&skill_id("vault")).unwrap_err();
+    let refused = turn.activate_skill(skill_id("vault")).unwrap_err();
     assert!(matches!(refused, TurnError::SkillRefused { .. }), "{refused:?}");
     assert!(turn.active_skills().is_empty());
     let names = turn.iteration().await.unwrap();
@@ -96,7 +96,7 @@ async fn a_rule_that_asks_or_halts_let_a_skill_be_active_from_the_start() {
             let engine = under([rule]).approver(approves).build().unwrap();
             assert_closed(&engine, bob).await;
             let mut turn = engine.turn(bob()).unwrap();
-            let _ = turn.activate_skill(&skill_id("vault"));
+            let _ = turn.activate_skill(skill_id("vault"));
             assert!(turn.halted().is_none(), "nothing was called that could end the run");
         }
     }
@@ -117,7 +117,7 @@ async fn a_rule_on_another_active_skill_was_not_looked_at() {
     assert!(engine.turn(order(["vault", "open"])).is_ok());
     assert!(engine.turn(order(["open", "vault"])).is_err());
     let mut turn = engine.turn(bob().skill(skill_id("open"))).unwrap();
-    assert!(turn.activate_skill(&skill_id("vault")).is_err());
+    assert!(turn.activate_skill(skill_id("vault")).is_err());
 }
 
 #[tokio::test]
@@ -140,7 +140,7 @@ async fn a_middleware_that_denies_the_call_was_not_asked() {
         }
         let mut turn = engine.turn(bob().skill(skill_id("open"))).unwrap();
         turn.iteration().await.unwrap();
-        turn.activate_skill(&skill_id("vault")).unwrap();
+        turn.activate_skill(skill_id("vault")).unwrap();
         assert!(turn.iteration().await.is_err());
     }
     assert!(

@@ -56,7 +56,7 @@ async fn the_next_turn_has_skills_as_they_are_then_and_one_under_way_keeps_its_o
     assert_eq!(offered(&engine, "billing").await, ["note", "read_skill"]);
     assert_eq!(offered(&engine, "shipping").await, ["track", "read_skill"]);
     assert_eq!(menu(&under_way.iteration().await.unwrap()), ["refund", "read_skill"]);
-    assert!(under_way.activate_skill(&skill_id("shipping")).is_err());
+    assert!(under_way.activate_skill(skill_id("shipping")).is_err());
     assert_eq!(engine.skills().iter().len(), 2);
     board.set(skills([("shipping", &["track"])]), &[]);
     assert!(engine.turn(TurnOptions::default().skill(skill_id("billing"))).is_err());

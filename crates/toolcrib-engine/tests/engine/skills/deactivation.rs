@@ -62,12 +62,12 @@ async fn a_host_activates_and_deactivates_skills_between_iterations() {
     let engine = desk(two());
     let mut turn = engine.turn(TurnOptions::default()).unwrap();
     let log = Log::of(turn.events().run());
-    turn.activate_skill(&skill_id("billing")).unwrap();
+    turn.activate_skill(skill_id("billing")).unwrap();
     assert_eq!(menu(&turn.iteration().await.unwrap()), ["refund", "help", "read_skill"]);
     assert!(turn.deactivate_skill(&skill_id("billing")));
     assert!(!turn.deactivate_skill(&skill_id("billing")));
     assert_eq!(menu(&turn.iteration().await.unwrap()).len(), 5);
-    let error = turn.activate_skill(&skill_id("bill")).unwrap_err();
+    let error = turn.activate_skill(skill_id("bill")).unwrap_err();
     assert!(matches!(error, TurnError::UnknownSkill { .. }));
     let by = |name: &str| log.of_name(name).iter().map(|e| e["by"].clone()).collect::<Vec<_>>();
     assert_eq!(by("skill.activated"), [json!("caller")]);

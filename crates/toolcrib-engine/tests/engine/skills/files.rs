@@ -98,7 +98,7 @@ async fn what_cannot_be_read_is_said_with_the_files_there_are() {
         assert_eq!(result.code, Some(ErrorCode::InputInvalid));
         said.push(result.value.to_string());
     }
-    turn.activate_skill(&skill_id("shipping")).unwrap();
+    turn.activate_skill(skill_id("shipping")).unwrap();
     said.push(open(&mut turn, "shipping", "x").await.value.to_string());
     insta::assert_snapshot!(said.join("\n"), @r"
     `refs/tax.md` is not a file of this skill. Its files: `references/tax.md`, `logo.png`, `references/long.md`.

@@ -386,7 +386,7 @@ proptest! {
 async fn the_smallest_change_names_the_way_to_the_tool_of_another_step() {
     let engine = desk(refunding(OnSkip::Hold));
     let mut turn = engine.turn(TurnOptions::default()).unwrap();
-    turn.activate_skill(&skill_id("shipping")).unwrap();
+    turn.activate_skill(skill_id("shipping")).unwrap();
     let iteration = turn.iteration().await.unwrap();
     // Reading the skill is the beginning of the way, and offers no tool but the first one's.
     insta::assert_snapshot!(iteration.why("refunds").unwrap().change.text, @"to offer it: skill `shipping` not active");
