@@ -5,9 +5,9 @@ use std::{future::ready, sync::Arc};
 use tokio::task::spawn_blocking;
 use toolcrib_core::{
     __internal::{millis, now_ms},
-    Approval, ApprovalMark, ApprovalRequest, ApprovalState, ApprovalStoreError, Approver, BoxFuture,
-    Clarification, ClarificationOutcome, ParkedCall, SessionOwner, SessionStoreError, Settlement,
-    StoredApproval, StoredArguments,
+    Approval, ApprovalMark, ApprovalRequest, ApprovalState, ApprovalStoreError, Approver,
+    BoxFuture, Clarification, ClarificationOutcome, ParkedCall, SessionOwner, SessionStoreError,
+    Settlement, StoredApproval, StoredArguments,
 };
 
 use crate::{

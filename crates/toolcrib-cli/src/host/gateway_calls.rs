@@ -17,9 +17,9 @@ use std::{
 use parking_lot::Mutex;
 use serde_json::Value;
 use toolcrib_core::{
-    CallIntent, CallOutcome, ErrorCode, Event, EventKind, Message, NewSession, SessionLease, SessionOwner,
-    SessionRecord, SessionRetention, SessionStore as _, SessionStoreError, ToolCall, TracedEvent,
-    Usage,
+    CallIntent, CallOutcome, ErrorCode, Event, EventKind, Message, NewSession, SessionLease,
+    SessionOwner, SessionRecord, SessionRetention, SessionStore as _, SessionStoreError, ToolCall,
+    TracedEvent, Usage,
 };
 use toolcrib_engine::DEFAULT_PERSONALITY;
 use toolcrib_gateway::AccessEntry;
@@ -176,6 +176,8 @@ struct Writer {
 /// A session that has no open call.
 struct Lane {
     lease: SessionLease,
+    /// The number of its last write.
+    seen: u64,
     calls: u32,
 }
 
@@ -235,13 +237,14 @@ impl Writer {
         conversation: &str,
         call: ToolCall,
     ) -> Result<(), SessionStoreError> {
-        let lane = match self.free.get_mut(&owner).and_then(Vec::pop) {
+        let mut lane = match self.free.get_mut(&owner).and_then(Vec::pop) {
             Some(lane) => lane,
             None => self.lane(&owner)?,
         };
         let asked = format!("tools/call {} in the conversation {conversation}", call.name);
-        self.store.write(
+        lane.seen = self.store.write(
             &lane.lease,
+            lane.seen,
             &[
                 SessionRecord::TurnBegan {
                     model: GATEWAY.into(),
@@ -267,7 +270,7 @@ impl Writer {
         let session = self.store.create(&new)?;
         // Nobody else writes to it: it has no name, and is in no list of sessions.
         let lease = self.store.acquire(owner, &session.id, Duration::from_secs(1))?;
-        Ok(Lane { lease, calls: 0 })
+        Ok(Lane { lease, seen: 0, calls: 0 })
     }
 
     fn ended(&mut self, open: OpenCall, entry: &AccessEntry) -> Result<(), SessionStoreError> {
@@ -307,7 +310,7 @@ impl Writer {
             error: entry.error.clone(),
             usage: Usage::NOTHING,
         });
-        self.store.write(&lane.lease, &records)?;
+        lane.seen = self.store.write(&lane.lease, lane.seen, &records)?;
         self.has_failed = false;
         lane.calls += 1;
         if lane.calls < CALLS_OF_SESSION {

@@ -117,6 +117,10 @@ fn servers_of_a_client_run_where_they_did_and_unusable_ones_are_named() {
 
     let check = run(&["check", "-p", "new"]);
     assert_eq!(check.code, Some(0), "{}{}", check.stdout, check.stderr);
+    let asked = run(&["call", "-p", "new", "mcp__small__mark"]);
+    assert!(asked.stderr.contains("it waits for approval"), "{}{}", asked.stdout, asked.stderr);
+    let allowed = file.replace("effect = \"ask\"", "effect = \"allow\"");
+    fs::write(dir.path().join("new/toolcrib.toml"), allowed).unwrap();
     let marked = run(&["call", "-p", "new", "mcp__small__mark"]);
     let from = from.canonicalize().unwrap();
     let expected = format!("mark={0} cwd={0} ", from.display());
@@ -193,7 +197,7 @@ fn a_project_begun_from_a_file_asks_before_it_writes_and_passes_check_and_lint()
             "application/json": { "schema": { "type": "object", "properties": { "city": {} } } } } } } } } }"#;
     fs::write(dir.path().join("openapi.json"), document).unwrap();
     let servers = format!(
-        r#"{{ "mcpServers": {{ "small": {{ "command": "python3", "args": [{:?}, "small"] }} }} }}"#,
+        r#"{{ "mcpServers": {{ "small": {{ "command": "python3", "args": [{:?}, "small"], "excludeTools": ["dangling"] }} }} }}"#,
         crate::mcp::server()
     );
     fs::write(dir.path().join("servers.json"), servers).unwrap();

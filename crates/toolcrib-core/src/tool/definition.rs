@@ -96,11 +96,7 @@ pub(crate) struct Previewer(pub(crate) Arc<PreviewOfCall>);
 type PreviewOfCall =
     dyn Fn(Value, ToolContext) -> BoxFuture<'static, Option<CallPreview>> + Send + Sync;
 
-impl fmt::Debug for Previewer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Previewer")
-    }
-}
+crate::internal::debug_fields!(Previewer);
 
 /// The digest of the program that a tool runs.
 #[derive(Clone)]
