@@ -10,10 +10,10 @@
 //! # Layers
 //!
 //! - `approvals`, `parking`: parked calls, decisions on them and grants, and the approver that uses them.
+//! - `terminal`: approval by the person at the terminal.
 //! - `grant`: the arguments that a grant permits.
 //! - `error`: why a decision cannot be made.
 //! - `key`: the user's key, which seals decisions, and the marks of decisions that are over.
-//! - `terminal`: approval by the person at the terminal.
 //! - `binding`: the digest of a call, which a decision is about.
 #![allow(
     clippy::disallowed_methods,

@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use crate::{
     catalog::{LintCatalog, Subject},
-    rules::STEERS,
     text::visible,
 };
 
@@ -18,7 +17,7 @@ pub enum Severity {
     Error,
     /// The model will choose or call it worse than possible, or it costs more than necessary.
     Warning,
-    /// What would be a warning, about a text that a [third party](crate::LintTool::foreign) worded.
+    /// A warning about a text that a [third party](crate::LintTool::foreign) worded.
     Note,
 }
 
@@ -105,6 +104,10 @@ impl Finding {
 /// Maximum number of reported findings of one rule about one tool: a hostile catalog must not hide
 /// the rest.
 const MOST_OF_A_KIND: usize = 5;
+
+/// The warnings about texts that steer a model to or from a tool. They concern the project, also if
+/// a third party worded the text.
+const STEERS: [&str; 2] = ["claims-precedence", "speaks-of-foreign-tool"];
 
 /// Collects the findings of rules.
 #[derive(Debug, Default)]

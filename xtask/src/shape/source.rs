@@ -62,6 +62,12 @@ impl Source {
                 TokenTree::Ident(word) => {
                     rest = self.read_word(word.to_string(), rest, is_top, was_public);
                 }
+                // `$crate` in a macro, which names itself by a path of the users' crates.
+                TokenTree::Punct(dollar) if dollar.as_char() == '$' => {
+                    if let [TokenTree::Ident(word), after @ ..] = rest {
+                        rest = Self::default().read_path(word.to_string(), after);
+                    }
+                }
                 // After `::` without a name before it: another crate's path, or a type's item.
                 TokenTree::Punct(_) if is_colons(here) => {
                     if let [_, _, TokenTree::Ident(name), after @ ..] = here {

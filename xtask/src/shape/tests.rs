@@ -81,6 +81,7 @@ fn tests_texts_visibilities_and_other_crates_are_not_imports() {
         "const A: &str = \"use crate::serde::B;\"; const R: &str = r#\"crate::serde::B\"#;",
         "pub(in crate::serde) struct A; struct B { pub(in crate::serde) a: u8 }",
         "use serde::Serialize; use ::serde::Deserialize; fn f() { ::serde::json() }",
+        "macro_rules! m { () => { $crate::serde::y!() } }",
         "fn f(_: impl Sized + use<'_>) {} fn g() { <u8 as X>::serde::y() }",
     ] {
         let files = [

@@ -1,7 +1,7 @@
 //! `Debug` of types that show only a part of themselves.
 
 /// Implements `Debug` for a type with fields that cannot or must not be shown: functions, locks,
-/// secrets. It shows the named fields, or named values; `..` stands for the others.
+/// secrets. It shows the named fields, or named values; `..` says that there are others.
 ///
 /// ```text
 /// debug_fields!(Predicate);
@@ -51,4 +51,4 @@ macro_rules! __debug_fields {
     };
 }
 
-pub use crate::__debug_fields as debug_fields;
+pub use __debug_fields as debug_fields;

@@ -15,6 +15,7 @@ pub(crate) mod names;
 pub(crate) mod offers;
 pub(crate) mod progress;
 pub(crate) mod request;
+pub(crate) mod request_servers;
 pub(crate) mod rounds;
 pub(crate) mod sender;
 pub(crate) mod servers;

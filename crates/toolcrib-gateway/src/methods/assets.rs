@@ -16,7 +16,8 @@ use toolcrib_mcp::__internal::{self as mcp, AssetKind, McpRequest};
 use crate::client::{
     config::SOURCES_WITHIN,
     request::{Era, RequestContext},
-    servers::{Server, Servers},
+    request_servers::Servers,
+    servers::Server,
 };
 
 /// The items of a server's list.

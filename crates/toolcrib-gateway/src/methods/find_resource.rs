@@ -11,7 +11,7 @@ use super::assets::{Items, Lists, lists};
 use crate::{
     client::{
         request::{Era, RequestContext},
-        servers::Servers,
+        request_servers::Servers,
         servers::{Server, reached},
         step::Step,
     },

@@ -24,7 +24,8 @@ use crate::{
         judged::{Body, JudgedOnly, PROMPTS, named},
         names::ShownNames,
         request::RequestContext,
-        servers::{Server, Servers},
+        request_servers::Servers,
+        servers::Server,
     },
     wire::{
         message::{Outcome, is_of_protocol, no_method},

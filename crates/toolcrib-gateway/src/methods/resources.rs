@@ -24,7 +24,8 @@ use crate::{
     client::{
         judged::{Body, JudgedOnly, RESOURCES, tool},
         request::{Era, RequestContext},
-        servers::{Server, Servers},
+        request_servers::Servers,
+        servers::Server,
         subscription::{MOST_SUBSCRIPTIONS, Subscription},
     },
     wire::message::{Outcome, is_of_protocol, no_method},

@@ -87,10 +87,6 @@ pub(crate) const ATTACKS: [&str; 5] = [
 /// Those about texts that definitions of other parties are cleaned of.
 pub(crate) const CLEANED: [&str; 2] = ["hidden-characters", "padded-text"];
 
-/// The warnings about texts that steer a model to or from a tool. They concern the project whoever
-/// worded them.
-pub(crate) const STEERS: [&str; 2] = ["claims-precedence", "speaks-of-foreign-tool"];
-
 /// A rule of this crate: its id, its highest severity, what it reports, and its check.
 type BuiltIn = (&'static str, Severity, &'static str, fn(&LintCatalog<'_>, &mut Findings));
 
