@@ -47,7 +47,7 @@ pub(super) async fn approve(
     if approver.is_none() && batch.questions.is_none() {
         return asking.denied(
             asking.told("needs approval, and no approver is available"),
-            "no approver is configured".to_owned(),
+            "no approver is configured",
         );
     }
     intent::before_wait(batch).await?;
@@ -116,11 +116,11 @@ impl ApprovalStage<'_> {
     fn apply(&self, decision: Result<Approval, Box<dyn Any + Send>>) -> Result<(), Failure> {
         match decision {
             Ok(Approval::Approved) => Ok(()),
-            Ok(Approval::Refused(message)) => self.denied(message, "refused".to_owned()),
-            Ok(Approval::Failed { message, cause }) => self.denied(message, cause),
+            Ok(Approval::Refused(message)) => self.denied(message, "refused"),
+            Ok(Approval::Failed { message, cause }) => self.denied(message, &cause),
             Ok(Approval::Parked(_) | Approval::Expired(_)) if !self.can_wait => self.denied(
                 self.told("needs approval, and no person decides now"),
-                "the call of a child agent cannot wait for approval".to_owned(),
+                "the call of a child agent cannot wait for approval",
             ),
             Ok(Approval::Parked(message) | Approval::Expired(message)) => {
                 let label = &*self.rule.label;
@@ -128,18 +128,18 @@ impl ApprovalStage<'_> {
             }
             Ok(_) => self.denied(
                 self.told("was not approved"),
-                "the approver's decision is of an unknown kind".to_owned(),
+                "the approver's decision is of an unknown kind",
             ),
             Err(panic) => self.denied(
                 self.told("was not approved"),
-                format!("the approver panicked: {}", panic_text(&*panic)),
+                &format!("the approver panicked: {}", panic_text(&*panic)),
             ),
         }
     }
 
-    fn denied(&self, message: String, why: String) -> Result<(), Failure> {
+    fn denied(&self, message: String, why: &str) -> Result<(), Failure> {
         let label = &self.rule.label;
-        record::denied(self.batch, self.call, Arc::clone(label), Some(why.as_str().into()));
+        record::denied(self.batch, self.call, Arc::clone(label), Some(why.into()));
         Err(Failure::refused(ErrorCode::Denied, message).caused_by(format!("{label}: {why}")))
     }
 

@@ -13,8 +13,11 @@ pub(crate) struct ApprovalsSection {
     pub(crate) is_strict: Option<Located<bool>>,
     pub(crate) expire_after: Option<Duration>,
     /// The secret that the key is made of, and the secret with the URL of the marks.
-    pub(crate) shared: Option<(Located<Arc<str>>, Located<Arc<str>>)>,
+    pub(crate) shared: Option<(SecretName, SecretName)>,
 }
+
+/// The name of a secret, with the place of the reference to it.
+pub(crate) type SecretName = Located<Arc<str>>;
 
 impl ApprovalsSection {
     pub(crate) fn read(table: &Table<'_>) -> Self {

@@ -212,8 +212,7 @@ impl<'a> Opening<'a> {
             || tools.iter().any(|tool| tool.asks_when_tainted());
         let (weak, declared) = (names.sandboxes.weak_programs(), self.folders.paths());
         let approvals = ProjectApprovals::new(
-            &file.approvals,
-            &file.policy,
+            (&file.approvals, &file.policy),
             asks,
             &self.sessions,
             root.path(),

@@ -43,8 +43,7 @@ impl ProjectApprovals {
     /// Records an error if the project is strict and a program could reach the key; and a warning
     /// for each rule that asks where no decision is possible. `asks` says whether a call may be asked about.
     pub(crate) fn new(
-        section: &ApprovalsSection,
-        rules: &PolicySection,
+        (section, rules): (&ApprovalsSection, &PolicySection),
         asks: bool,
         sessions: &Sessions,
         root: &Path,

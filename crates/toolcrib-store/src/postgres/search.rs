@@ -97,7 +97,7 @@ fn folded_query(word: &str) -> Option<String> {
 
 /// The part of a text around the first found word.
 fn excerpt<'a>(text: &'a str, words: &[&'a str], is_wanted: impl Fn(&&str) -> bool) -> String {
-    let at = words.iter().position(|word| is_wanted(word)).unwrap_or_default();
+    let at = words.iter().position(is_wanted).unwrap_or_default();
     let from = at.saturating_sub(BEFORE);
     let place = |word: &str| word.as_ptr() as usize - text.as_ptr() as usize;
     let start = match from {
