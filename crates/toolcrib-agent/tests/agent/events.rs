@@ -93,7 +93,6 @@ async fn a_run_with_many_events_reports_all_of_them() {
         .always(calls([call("d", "t", json!({}))]));
     let agent = agent(&model)
         .tools([busy, tool("t"), tool("secret")])
-        .provider(Arc::new(Moody))
         .skills(skills([("s", &["t", "busy"])]))
         .policy(Policy::of([Rule::deny("rule 1").tools(["secret"])]))
         .engine(|engine| {
@@ -106,6 +105,7 @@ async fn a_run_with_many_events_reports_all_of_them() {
                 .provider_with(stale.provider(), OnFailure::Stale)
                 .provider_with(omitted.provider(), OnFailure::Omit)
         })
+        .provider(Arc::new(Moody))
         .build()
         .unwrap();
     let run = agent.run("Go", RunOptions::default());

@@ -205,6 +205,8 @@ impl GuardedConnection {
         match patiently(give_up, || self.connection.prepare(sql)) {
             Ok(statement) => described(&statement),
             Err(rusqlite::Error::MultipleStatement) => Err(StatementError::Several),
+            // A variant that the oldest permitted version of rusqlite does not have.
+            Err(error) if format!("{error:?}") == "Empty" => Err(StatementError::Empty),
             Err(error) => {
                 let refused = self.guard.lock().refused.take();
                 Err(refused.unwrap_or_else(|| StatementError::Sql {
