@@ -220,7 +220,7 @@ fn a_project_begun_from_a_file_asks_before_it_writes_and_passes_check_and_lint()
         run(&["call", "-p", "from_shop", "shop_query", "sql=SELECT count(*) AS n FROM customers"]);
     assert_eq!(rows.code, Some(0), "{}{}", rows.stdout, rows.stderr);
     let added = run(&["call", "-p", "from_openapi", "addOrder"]);
-    assert!(added.stderr.contains("It may change something."), "{}{}", added.stdout, added.stderr);
+    assert!(added.stderr.contains("it waits for approval"), "{}{}", added.stdout, added.stderr);
     let explained = run(&["explain", "-p", "from_openapi", "listOrders"]);
     assert!(!explained.stdout.contains("It may change something."), "{}", explained.stdout);
 }
