@@ -280,7 +280,7 @@ fn mistakes_in_every_section_are_reported_at_once_in_the_order_of_the_files() {
     toolcrib.toml:25:12: `keep_for` is longer than a year
         help: write a duration such as "500ms", "30s", "5m" or "1h 30m"
     toolcrib.toml:27:9: `store` cannot be `memory`
-        help: the values are `file`, `none`
+        help: write "file", "none" or "secret:NAME"
     toolcrib.toml:29:8: `mode` cannot be `lax`
         help: the values are `advisory`, `strict`
     toolcrib.toml:31:1: warning: nothing refers to the secret `KEY`
