@@ -20,8 +20,13 @@ fn the_program_is_the_one_in_the_readme() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn it_runs_unchanged_on_the_vendors_protocol() {
-    // The server's answers are those of the README's second block.
-    let rules = block("rust").split("r#\"").nth(1).unwrap().split("\"#").next().unwrap();
+    let rules = r#"
+        [[rule]]
+        called = "find_order"
+        text = "I looked: {{ results.find_order }}."
+        [[rule]]
+        calls = [{ tool = "find_order", args = { order = 1042 } }]
+    "#;
     let model = ScriptedModel::from_toml("script.toml", rules).unwrap();
     let server = ModelServer::builder(Arc::new(model)).model_name("gpt-5-mini").start().await;
     let server = server.unwrap();

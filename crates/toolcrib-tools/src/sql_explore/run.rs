@@ -222,6 +222,10 @@ fn explained(error: DatabaseError) -> ToolError {
         DatabaseError::Sql { error: rusqlite::Error::MultipleStatement, .. } => {
             "pass one statement only".to_owned()
         }
+        // A variant that the oldest permitted version of rusqlite does not have.
+        DatabaseError::Sql { error, .. } if format!("{error:?}") == "Empty" => {
+            "the statement returns no rows; write a SELECT".to_owned()
+        }
         DatabaseError::Postgres { message, .. } => message.clone(),
         DatabaseError::Limit { problem, .. } => (*problem).clone(),
         DatabaseError::Sql { error: of_sqlite, .. } if is_of_statement(of_sqlite) => {
