@@ -2,9 +2,10 @@
 
 One argument, JSON: {"mode": "legacy" | "auto" | "2026-07-28",
                      "command": [program, argument ...] | "url": URL, "token": TOKEN,
-                     "steps": [{"do": "list"}, {"do": "call" | "cancel", "name": ..., "arguments": {...}},
+                     "steps": [{"do": "list", "until": [NAME ...]}, {"do": "call" | "cancel", "name": ..., "arguments": {...}},
                                {"do": "change"}]}
-One line of JSON on standard output: {"protocol": VERSION, "steps": [...]}. client.mjs says the same.
+One line of JSON on standard output: {"protocol": VERSION, "steps": [...]}. client.mjs says the same,
+but it does not know `until`.
 """
 
 import json
@@ -49,8 +50,13 @@ class Driver:
         http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=PATIENCE))
         return streamable_http_client(job["url"], http_client=http)
 
-    async def list(self, _step):
-        return {"tools": [tool.name for tool in (await self.client.list_tools()).tools]}
+    async def list(self, step):
+        """Lists the tools, again and again until all names of `until` are in the list."""
+        while True:
+            tools = [tool.name for tool in (await self.client.list_tools()).tools]
+            if set(step.get("until", [])) <= set(tools):
+                return {"tools": tools}
+            await anyio.sleep(0.1)
 
     async def call(self, step):
         progress = []
