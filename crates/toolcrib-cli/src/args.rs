@@ -11,6 +11,7 @@ mod lint;
 mod lock;
 mod mcp;
 mod mcp_entry;
+mod menu;
 mod run;
 mod secret;
 mod serve;
@@ -36,6 +37,7 @@ pub(crate) use self::{
     lock::{AcceptArgs, LockCommand, LockScope},
     mcp::McpCommand,
     mcp_entry::McpAddArgs,
+    menu::{ExplainArgs, FindArgs, MenuArgs},
     run::{ModelArgs, ResumeArgs, RunArgs},
     secret::SecretCommand,
     serve::{HttpAddress, ServeArgs},
@@ -593,41 +595,6 @@ Examples:
 Editors with a TOML language server complete and check the keys by it, if the first line of the file is
   #:schema ./toolcrib.schema.json")]
     Schema,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct MenuArgs {
-    #[command(flatten)]
-    pub(crate) situation: Situation,
-    /// Say for each tool why it is offered or withheld, and for withheld ones what would have to
-    /// change
-    #[arg(long)]
-    pub(crate) why: bool,
-    #[command(flatten)]
-    pub(crate) look: OfflineArgs,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ExplainArgs {
-    /// The tool's name
-    pub(crate) tool: String,
-    #[command(flatten)]
-    pub(crate) situation: Situation,
-    #[command(flatten)]
-    pub(crate) look: OfflineArgs,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct FindArgs {
-    /// The need, in words
-    pub(crate) need: String,
-    /// A tool that should be found
-    #[arg(long, value_name = "TOOL")]
-    pub(crate) expect: Option<String>,
-    #[command(flatten)]
-    pub(crate) situation: Situation,
-    #[command(flatten)]
-    pub(crate) look: OfflineArgs,
 }
 
 #[derive(Debug, Clone, Args)]

@@ -205,8 +205,7 @@ impl GuardedConnection {
         match patiently(give_up, || self.connection.prepare(sql)) {
             Ok(statement) => described(&statement),
             Err(rusqlite::Error::MultipleStatement) => Err(StatementError::Several),
-            // A variant that the oldest permitted version of rusqlite does not have.
-            Err(error) if format!("{error:?}") == "Empty" => Err(StatementError::Empty),
+            Err(error) if is_empty_statement(&error) => Err(StatementError::Empty),
             Err(error) => {
                 let refused = self.guard.lock().refused.take();
                 Err(refused.unwrap_or_else(|| StatementError::Sql {
@@ -218,6 +217,12 @@ impl GuardedConnection {
             }
         }
     }
+}
+
+/// Whether the text of a statement was empty. It is told by the variant's text, because the oldest
+/// permitted version of rusqlite does not have the variant.
+pub(crate) fn is_empty_statement(error: &rusqlite::Error) -> bool {
+    format!("{error:?}") == "Empty"
 }
 
 /// Settings of every connection, including a seed's, so that tools' connections read a seed's

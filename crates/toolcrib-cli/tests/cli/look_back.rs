@@ -23,7 +23,8 @@ const SCHEDULES: (u64, u64) = (4, 200);
 /// More processes than any schedule needs.
 const MOST_PROCESSES: usize = 20;
 
-/// The tools: what a second call does differs, and a person decides on `wire`.
+/// A tool for each answer to the question whether a call may be repeated, and `wire`, whose calls a
+/// person approves.
 const FILE: &str = r#"
 policy_default = "allow"
 [agent]

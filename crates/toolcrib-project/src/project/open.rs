@@ -1,4 +1,4 @@
-//! The last phase of loading: what was planned is opened.
+//! The last phase of loading opens the databases, servers and providers of the plan.
 
 use std::{path::Path, sync::Arc};
 

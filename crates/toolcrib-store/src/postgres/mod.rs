@@ -154,7 +154,7 @@ impl Database {
         Ok(Self { id, shown, pool, runtime: Some(runtime), round_trips, unsaved })
     }
 
-    /// Sends one statement, which is a transaction of its own.
+    /// Runs one statement in a transaction of its own.
     fn query(
         &self,
         doing: &'static str,

@@ -1,5 +1,6 @@
-//! Whether a project may use its user's authority. It is decided on values: what the project would do,
-//! the digest of its files and their owners, and the records of the user's consent.
+//! Decides whether a project may use its user's authority. The decision depends only on values: the
+//! external accesses of the project, the digest of its files, their owners, and the records of the
+//! user's consent.
 
 pub(crate) mod consent;
 pub(crate) mod power;
