@@ -67,7 +67,7 @@ impl Agent {
         Self(Arc::new(parts))
     }
 
-    /// The engine.
+    /// The engine that composes the agent's menus and runs its calls.
     pub fn engine(&self) -> &Engine {
         &self.0.engine
     }
@@ -173,7 +173,7 @@ impl Agent {
     /// received is not requested again.
     ///
     /// The options must have the session, the same tenant and principal, and the claims of the
-    /// interrupted run, which are not stored. Its skills are active again. The timeout begins anew;
+    /// interrupted run, which are not stored. Its skills are active again. The timeout begins again;
     /// the number of iterations goes on.
     ///
     /// If the last turn has ended, the run fails with

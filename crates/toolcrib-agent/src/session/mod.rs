@@ -96,7 +96,7 @@ pub(crate) struct Settled {
 }
 
 impl Session {
-    /// Creates a session.
+    /// Creates a session in the store.
     ///
     /// # Errors
     /// [`SessionStoreError`], such as [`NameTaken`](SessionStoreError::NameTaken).
@@ -141,7 +141,7 @@ impl Session {
         Self(Arc::new(Shared { store, lease, info, sent_parts, left_out, tainted, history }))
     }
 
-    /// The id.
+    /// The id of the session in its store.
     pub fn id(&self) -> &Arc<str> {
         &self.0.info.id
     }
@@ -156,7 +156,7 @@ impl Session {
         &self.0.info.personality
     }
 
-    /// The owner. The turns must have the same tenant and principal.
+    /// The owner, who alone can read it. The turns must have the same tenant and principal.
     pub fn owner(&self) -> &SessionOwner {
         &self.0.info.owner
     }

@@ -219,7 +219,7 @@ impl GuardedConnection {
     }
 }
 
-/// Whether the text of a statement was empty. It is told by the variant's text, because the oldest
+/// Whether the text of a statement was empty. It compares the variant's text, because the oldest
 /// permitted version of rusqlite does not have the variant.
 pub(crate) fn is_empty_statement(error: &rusqlite::Error) -> bool {
     format!("{error:?}") == "Empty"

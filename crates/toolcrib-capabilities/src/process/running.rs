@@ -39,7 +39,7 @@ pub(super) struct RunningProcess {
 }
 
 impl RunningProcess {
-    /// With this input, and so many bytes kept of each output; if stdout is longer, all of it is
+    /// With this input, and this number of bytes kept of each output; if stdout is longer, all of it is
     /// also sent to `whole`.
     pub(super) fn new(
         started: StartedProcess,

@@ -42,7 +42,7 @@ pub(super) fn man(global: &GlobalArgs, dir: Option<&Path>) -> Result<Exit, Probl
     Ok(exit::FINE)
 }
 
-/// It is JSON with `--json` and without.
+/// The schema is JSON with `--json` and without.
 pub(super) fn schema() -> Exit {
     output::raw(PROJECT_FILE_SCHEMA.as_bytes());
     exit::FINE

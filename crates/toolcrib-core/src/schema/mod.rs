@@ -101,7 +101,7 @@ pub struct CompiledSchema {
 }
 
 impl CompiledSchema {
-    /// Compiles a schema.
+    /// Compiles a schema for many checks.
     ///
     /// # Errors
     /// Why it cannot be enforced, without values of the schema.

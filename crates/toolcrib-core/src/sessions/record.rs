@@ -259,7 +259,7 @@ impl From<StoredSession> for SessionHistory {
     }
 }
 
-/// A turn.
+/// A turn as the store has it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StoredTurn {
     /// The number, from 1.

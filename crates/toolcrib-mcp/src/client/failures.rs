@@ -30,12 +30,12 @@ impl Failures {
         self.trouble = Some(Trouble { problem, until });
     }
 
-    /// It works, as far as one can see; what failed before still counts.
+    /// Notes that the server works; earlier failures still count.
     pub(super) fn works(&mut self) {
         self.trouble = None;
     }
 
-    /// It has worked for long enough: the next failure is a first one.
+    /// Notes that the server has worked for long enough: the next failure is a first one.
     pub(super) fn healthy(&mut self) {
         *self = Self::default();
     }

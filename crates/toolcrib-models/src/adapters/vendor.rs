@@ -73,6 +73,12 @@ impl Vendor {
         self != Self::Ollama
     }
 
+    /// Whether its own server never writes reasoning into the text of an answer. Ollama serves models
+    /// of many authors, some of which do.
+    pub(super) fn separates_reasoning(self) -> bool {
+        self != Self::Ollama
+    }
+
     /// Whether its variable for the base URL may contain an address without scheme, as its server
     /// accepts it.
     pub(super) fn accepts_bare_address(self) -> bool {

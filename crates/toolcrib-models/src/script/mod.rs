@@ -67,8 +67,8 @@ pub struct ScriptedModel {
 }
 
 impl ScriptedModel {
-    /// Parses a script. `name` is the model's name in events and errors; by convention `script:`
-    /// and the file's name.
+    /// Parses a script in TOML. `name` is the model's name in events and errors; by convention
+    /// `script:` and the file's name.
     ///
     /// # Errors
     /// Every problem of the text, in the order of their positions, with `name` as the file. A text

@@ -91,7 +91,7 @@ fn parking(store: &impl ApprovalStore, broken: &mut StoreViolations) -> CheckRes
     broken.unless(is_unknown, "an id that was never given must be unknown");
     let expired = ParkedCall { expires_ms: 1, binding: Digest::of("expired"), ..call.clone() };
     let (first, second) = (store.park(&expired, LIMIT)?, store.park(&expired, LIMIT)?);
-    broken.unless(first.id != second.id, "an expired call must be parked anew");
+    broken.unless(first.id != second.id, "an expired call must be parked again");
     let other = ParkedCall { binding: Digest::of(Uuid::new_v4().to_string()), ..call.clone() };
     let full = store.park(&other, 1);
     let is_full = matches!(full, Err(ApprovalStoreError::TooMany { limit: 1 }));

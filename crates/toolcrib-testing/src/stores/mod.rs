@@ -40,8 +40,8 @@ use uuid::Uuid;
 /// A lease that does not expire during the suite.
 const LONG: Duration = Duration::from_hours(1);
 
-/// Tests a store. It uses its own owners, but prunes sessions of all owners: pass a store that
-/// contains nothing of value.
+/// Tests a store of sessions. It uses its own owners, but prunes sessions of all owners: pass a
+/// store that contains nothing of value.
 ///
 /// # Errors
 /// All violations.

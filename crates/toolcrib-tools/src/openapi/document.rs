@@ -116,7 +116,7 @@ impl OpenApi {
         (!text.is_empty()).then_some(text)
     }
 
-    /// Its title.
+    /// The title of the document.
     pub fn title(&self) -> Option<&str> {
         self.text("/info/title")
     }

@@ -47,7 +47,7 @@ pub enum TodoTool {
 }
 
 impl TodoTool {
-    /// All of them.
+    /// Every tool of the set.
     pub const ALL: [Self; 5] = [Self::Set, Self::Add, Self::Update, Self::List, Self::Clear];
 
     /// Its name, after the prefix of the toolset, if it has one: `todo_add`, `plan_todo_add`.
