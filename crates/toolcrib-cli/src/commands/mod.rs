@@ -6,6 +6,7 @@ mod call;
 mod chat;
 mod check;
 mod check_server;
+pub(crate) mod completions;
 mod discover;
 mod doctor;
 mod explain;
@@ -77,7 +78,7 @@ pub(crate) async fn dispatch(cli: Cli, cancellation: CancellationToken) -> Resul
         Command::Discover => discover::discover(&global, cancellation).await,
         Command::Install(args) => install::install(&global, args, cancellation).await,
         Command::Doctor => doctor::doctor(&global, cancellation).await,
-        Command::Completions { shell, .. } => generate::completions(&global, shell),
+        Command::Completions { shell, .. } => completions::completions(&global, shell),
         Command::Man { dir, .. } => generate::man(&global, dir.as_deref()),
         Command::Schema => Ok(generate::schema()),
         Command::Models(look) => models::models(&global, look, cancellation).await,

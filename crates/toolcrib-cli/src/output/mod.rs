@@ -88,7 +88,7 @@ pub(crate) use self::{
     streams::{complain, lost, raw, settle},
     summary::{plan, recorded, summary, turn_summary},
     terminal::pause,
-    text::{safe_json, shell_word},
+    text::{safe, safe_json, shell_word},
     tools::{KnownSource, KnownTool, KnownTools, tools, tools_json, unmatched_excludes},
     trace::{RunsJson, runs, trace, written},
     trust::{TrustJson, all_trusted, kept, notice, powers, trust_removed, trusted},
@@ -97,7 +97,7 @@ pub(crate) use self::{
 };
 use self::{
     print::say,
-    text::{DIM, GOOD, STRONG, WARN, arguments, count, duration, of_plugin, safe, shown, target},
+    text::{DIM, GOOD, STRONG, WARN, arguments, count, duration, of_plugin, shown, target},
 };
 
 /// The names of the vault's secrets, one per line.

@@ -96,6 +96,20 @@ impl Vendor {
         }
     }
 
+    /// The vendor whose models have names like this one, as far as its names are recognizable:
+    /// `gpt-5` is one of OpenAI's. For suggestions only; Ollama's models have any name.
+    pub fn of_model(name: &str) -> Option<Self> {
+        let families = [
+            (Self::OpenAi, ["gpt-", "o1", "o3", "o4", "chatgpt-", "codex-"].as_slice()),
+            (Self::Anthropic, &["claude-"]),
+            (Self::Gemini, &["gemini-", "gemma-"]),
+        ];
+        let is_of = |(_, prefixes): &(Self, &[&str])| {
+            prefixes.iter().any(|prefix| name.to_ascii_lowercase().starts_with(prefix))
+        };
+        families.into_iter().find(is_of).map(|(vendor, _)| vendor)
+    }
+
     /// Its protocol; OpenAI has one for each API.
     pub(super) fn protocol(self, api: OpenAiApi) -> &'static dyn Protocol {
         match (self, api) {

@@ -27,6 +27,8 @@ use crate::{
 #[derive(Debug, Default)]
 pub(crate) struct McpFiles {
     pub(crate) servers: Vec<DeclaredServer>,
+    /// Whether a file could not be read, so that its servers are missing here.
+    pub(crate) is_incomplete: bool,
 }
 
 /// A server of a file.
@@ -55,8 +57,11 @@ impl McpFiles {
     ) -> Result<Self, LoadError> {
         let mut this = Self::default();
         for name in &file.mcp_files {
-            if let Some(text) = root.named_text(name, MAX_TEXT, problems) {
-                this.take(&name.value, &text, root.path(), root.reads(), false, problems);
+            match root.named_text(name, MAX_TEXT, problems) {
+                Some(text) => {
+                    this.take(&name.value, &text, root.path(), root.reads(), false, problems);
+                }
+                None => this.is_incomplete = true,
             }
         }
         let refuse = |path: &Path, problem| LoadError::Import { path: path.to_owned(), problem };

@@ -58,8 +58,10 @@ fn build_rule(
     for pattern in &section.toolsets {
         check_pattern(pattern, "toolset", &names.toolsets, false, problems);
     }
-    for pattern in &section.mcp_servers {
-        check_pattern(pattern, "MCP server", &names.servers, false, problems);
+    if !names.may_lack_servers {
+        for pattern in &section.mcp_servers {
+            check_pattern(pattern, "MCP server", &names.servers, false, problems);
+        }
     }
     for pattern in &section.origins {
         check_origin(pattern, names, problems);
@@ -162,7 +164,9 @@ fn warn_of_alternatives(section: &RuleSection, names: &Names, problems: &Problem
 fn check_origin(pattern: &Located<Arc<str>>, names: &Names, problems: &Problems) {
     let kinds = [("mcp:", "MCP server", &names.servers), ("hub:", "hub", &names.hubs)];
     for (scheme, kind, declared) in kinds {
-        if let Some(name) = pattern.value.strip_prefix(scheme) {
+        if let Some(name) = pattern.value.strip_prefix(scheme)
+            && !(scheme == "mcp:" && names.may_lack_servers)
+        {
             let name = Located { value: name.into(), at: pattern.at.clone() };
             check_pattern(&name, kind, declared, false, problems);
         }

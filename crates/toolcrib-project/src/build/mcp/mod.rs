@@ -154,7 +154,7 @@ impl McpSources<'_> {
             }
             let of_file = self.files.get(&name.value);
             match (transport, of_file) {
-                (TransportSection::OfFile, None) => {
+                (TransportSection::OfFile, None) if !self.files.is_incomplete => {
                     let message = format!("`[mcp.{}]` has no `command` and no `url`", name.value);
                     let others: Vec<_> = self.files.names().collect();
                     let near = suggest::nearest(&name.value, others.iter().map(|name| &**name));
