@@ -280,7 +280,7 @@ Examples:
   toolcrib chat --session refunds --skill billing
 
 Ctrl-C ends the turn, Ctrl-D the chat. A chat is a session, which `-c` and `--session` continue, also \
-with `run`. /help lists the commands within the chat. See docs/chat.md.")]
+with `run`. /help lists the commands within the chat. See docs/cli.md#chat.")]
     Chat(ChatArgs),
     /// Call one tool, through the same pipe as a model's call
     #[command(after_help = "\
@@ -317,7 +317,7 @@ In the settings of Zed:
 
 The editor starts it, and talks with it on standard input and output. Without -p, the project is the \
 nearest one upward from the folder that is open in the editor. Each thread of the editor is a session. \
-See docs/acp.md.")]
+See docs/cli.md#editors.")]
     Acp(AcpArgs),
     /// Add the gateway to the configuration of an MCP client, or remove it
     #[command(after_help = "\
