@@ -4,9 +4,9 @@
 struct Readme;
 #[doc = include_str!("../../../docs/library.md")]
 struct Library;
-#[doc = include_str!("../../../docs/attachments.md")]
+#[doc = include_str!("../../../docs/models.md")]
 struct Attachments;
-#[doc = include_str!("../../../docs/budgets.md")]
+#[doc = include_str!("../../../docs/models.md")]
 struct Budgets;
 #[doc = include_str!("../../../docs/sandbox.md")]
 struct Sandbox;
