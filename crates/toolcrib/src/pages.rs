@@ -5,9 +5,7 @@ struct Readme;
 #[doc = include_str!("../../../docs/library.md")]
 struct Library;
 #[doc = include_str!("../../../docs/models.md")]
-struct Attachments;
-#[doc = include_str!("../../../docs/models.md")]
-struct Budgets;
+struct Models;
 #[doc = include_str!("../../../docs/sandbox.md")]
 struct Sandbox;
 #[doc = include_str!("../../../docs/which-provider.md")]
@@ -28,7 +26,5 @@ struct Sessions;
 struct Approvals;
 #[doc = include_str!("../../../docs/typed-answers.md")]
 struct TypedAnswers;
-#[doc = include_str!("../../../docs/models.md")]
-struct Models;
 #[doc = include_str!("../../../docs/tool-search.md")]
 struct ToolSearch;
