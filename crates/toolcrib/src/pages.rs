@@ -16,8 +16,6 @@ struct Executors;
 struct Files;
 #[doc = include_str!("../../../docs/openapi.md")]
 struct OpenApi;
-#[doc = include_str!("../../../docs/discovery.md")]
-struct Discovery;
 #[doc = include_str!("../../../docs/events.md")]
 struct Events;
 #[doc = include_str!("../../../docs/sessions.md")]
