@@ -406,7 +406,7 @@ Examples:
   toolcrib usage --html usage.html
 
 It sums up the runs of all principals. A cost that is not known is `unknown cost`, in JSON null, and \
-never 0. Prices are in the project: [price.\"VENDOR:MODEL\"]. See docs/usage.md.")]
+never 0. Prices are in the project: [price.\"VENDOR:MODEL\"]. See docs/trace.md#usage-and-money.")]
     Usage(UsageArgs),
     /// List the calls that wait for approval, and the grants
     #[command(after_help = "\
