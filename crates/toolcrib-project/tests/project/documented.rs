@@ -11,7 +11,7 @@ pub(crate) const PAGES: [&str; 9] = [
     include_str!("../../../../docs/openapi.md"),
     include_str!("../../../../docs/memory.md"),
     include_str!("../../../../docs/web.md"),
-    include_str!("../../../../docs/hooks.md"),
+    include_str!("../../../../docs/approvals.md"),
     include_str!("../../../../docs/mcp.md"),
     include_str!("../../../../docs/reliability.md"),
     include_str!("../../../../docs/oauth.md"),
