@@ -559,7 +559,7 @@ Examples:
 
 A child process enters each sandbox and tries what it must not do. It needs no project. The exit code \
 is 0 if every sandbox is enforced, and 1 if one is not: its line says what is missing and how to get \
-it. See docs/sandbox.md.")]
+it. See docs/protection.md#sandboxes.")]
     Doctor,
     /// Print the completions of a shell
     #[command(after_help = "\

@@ -6,8 +6,8 @@ struct Readme;
 struct Library;
 #[doc = include_str!("../../../docs/models.md")]
 struct Models;
-#[doc = include_str!("../../../docs/sandbox.md")]
-struct Sandbox;
+#[doc = include_str!("../../../docs/protection.md")]
+struct Protection;
 #[doc = include_str!("../../../docs/which-provider.md")]
 struct WhichProvider;
 #[doc = include_str!("../../../docs/executors.md")]
