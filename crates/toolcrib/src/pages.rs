@@ -8,10 +8,8 @@ struct Library;
 struct Models;
 #[doc = include_str!("../../../docs/protection.md")]
 struct Protection;
-#[doc = include_str!("../../../docs/which-provider.md")]
-struct WhichProvider;
-#[doc = include_str!("../../../docs/executors.md")]
-struct Executors;
+#[doc = include_str!("../../../docs/providers.md")]
+struct Providers;
 #[doc = include_str!("../../../docs/files.md")]
 struct Files;
 #[doc = include_str!("../../../docs/openapi.md")]
