@@ -20,7 +20,5 @@ struct Events;
 struct Sessions;
 #[doc = include_str!("../../../docs/approvals.md")]
 struct Approvals;
-#[doc = include_str!("../../../docs/typed-answers.md")]
-struct TypedAnswers;
 #[doc = include_str!("../../../docs/tool-search.md")]
 struct ToolSearch;
