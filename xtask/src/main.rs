@@ -9,11 +9,11 @@
 //! - `shape`: checks that the imports of each crate point down, from one layer to those below it, and that its circles are small.
 //! - `search_bench`: measures the tool search on a public data set, which it installs.
 //! - `sanitize_bench`: measures how many files of published packages a model would not read as they are.
-//! - `prose`: checks texts that users read for the phrases that `docs/style.md` replaces, and limits them in comments.
+//! - `prose`: checks texts that users read for the phrases that `docs/internal/style.md` replaces, and limits them in comments.
 //! - `postgres`: PostgreSQL's binaries, of which tests start their own server.
 //! - `oracle`: the vendors' own SDKs, for tests of the model adapters.
 //! - `loops`: runs the agent loop beside those of other frameworks, which it installs, and writes the times into `docs/benchmarks.md`.
-//! - `listed`: checks that `docs/dependencies.md` lists exactly the direct dependencies.
+//! - `listed`: checks that `docs/internal/dependencies.md` lists exactly the direct dependencies.
 //! - `jdk`: a Java development kit, whose programs tests run under the default limits.
 //! - `harm`: runs the tests of the faults that were found from outside.
 //! - `frameworks`: runs the programs of `examples/frameworks`, a separate workspace, and compares pages with programs.
@@ -104,7 +104,7 @@ Commands:
   portable  library, agent and gateway without Unix-only calls (`--cfg portable`), and their tests
   lint      formatting, file sizes, imports, links, the dependencies by cargo-deny and beside other SQLite
             crates, and clippy
-  prose     phrases that docs/style.md replaces, in user-visible texts and in comments
+  prose     phrases that docs/internal/style.md replaces, in user-visible texts and in comments
   shape     the import circles of each crate, of which `lint` permits no large one
   oracle    the model adapters against the vendors' own SDKs, which it installs
   peers     the MCP client and the gateway against third-party servers and clients, which it installs
