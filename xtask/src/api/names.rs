@@ -37,7 +37,8 @@ pub(super) fn list(workspace: &Workspace, facade: &Facade<'_>) -> Vec<String> {
         }
     }
     let joined = |names: BTreeSet<&str>| names.into_iter().collect::<Vec<_>>().join(" ");
-    lines.extend(further.into_iter().map(|(path, names)| format!("{path} also: {}", joined(names))));
+    lines
+        .extend(further.into_iter().map(|(path, names)| format!("{path} also: {}", joined(names))));
     lines.into_iter().collect()
 }
 
