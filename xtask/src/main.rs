@@ -30,7 +30,7 @@
 //! - `packages`: installs third-party packages into a separate folder, with the versions and digests of a list.
 //! - `counts`: compares instructions and allocations of the most frequent operations with a baseline, and with a fixed commit.
 //! - `attacks`: runs the attacks.
-//! - `api`: the public API as a text file, which the repository keeps, so that a change of it is seen.
+//! - `api`: the public names of the facade as a text file, which the repository keeps, so that a change of them is seen.
 //! - `example`: runs the support desk of `examples/` as its README describes, on a copy.
 //! - `small_examples`: checks the crates of `examples/`, and that each example is listed.
 //! - `workspace`: the paths of the workspace, and running programs in it.
@@ -114,7 +114,7 @@ Commands:
   configs   70 shapes of the files in which MCP clients declare servers
   harm      the tests of faults that were found from outside; fails if a kind of fault has none
   attacks   all tests in modules called `attacks`, with 10,000 rounds of random cases
-  api       the pages of the libraries, without warnings, and the public API, compared with
+  api       the pages of the libraries, without warnings, and the public names of `toolcrib`, compared with
             docs/internal/public-api.txt; --bless writes it there
   book      docs/ as a book, in target/book; installs mdBook
   example   the programs of examples/, and the support desk on a copy
