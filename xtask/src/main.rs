@@ -9,11 +9,11 @@
 //! - `shape`: checks that the imports of each crate point down, from one layer to those below it, and that its circles are small.
 //! - `search_bench`: measures the tool search on a public data set, which it installs.
 //! - `sanitize_bench`: measures how many files of published packages a model would not read as they are.
-//! - `prose`: checks texts that users read for the phrases that `docs/style.md` replaces, and limits them in comments.
+//! - `prose`: checks texts that users read for the phrases that `docs/internal/style.md` replaces, and limits them in comments.
 //! - `postgres`: PostgreSQL's binaries, of which tests start their own server.
 //! - `oracle`: the vendors' own SDKs, for tests of the model adapters.
 //! - `loops`: runs the agent loop beside those of other frameworks, which it installs, and writes the times into `docs/benchmarks.md`.
-//! - `listed`: checks that `docs/dependencies.md` lists exactly the direct dependencies.
+//! - `listed`: checks that `docs/internal/dependencies.md` lists exactly the direct dependencies.
 //! - `jdk`: a Java development kit, whose programs tests run under the default limits.
 //! - `harm`: runs the tests of the faults that were found from outside.
 //! - `frameworks`: runs the programs of `examples/frameworks`, a separate workspace, and compares pages with programs.
@@ -30,7 +30,7 @@
 //! - `packages`: installs third-party packages into a separate folder, with the versions and digests of a list.
 //! - `counts`: compares instructions and allocations of the most frequent operations with a baseline, and with a fixed commit.
 //! - `attacks`: runs the attacks.
-//! - `api`: the public API as a text file, which the repository keeps, so that a change of it is seen.
+//! - `api`: the public names of the facade as a text file, which the repository keeps, so that a change of them is seen.
 //! - `example`: runs the support desk of `examples/` as its README describes, on a copy.
 //! - `small_examples`: checks the crates of `examples/`, and that each example is listed.
 //! - `workspace`: the paths of the workspace, and running programs in it.
@@ -104,7 +104,7 @@ Commands:
   portable  library, agent and gateway without Unix-only calls (`--cfg portable`), and their tests
   lint      formatting, file sizes, imports, links, the dependencies by cargo-deny and beside other SQLite
             crates, and clippy
-  prose     phrases that docs/style.md replaces, in user-visible texts and in comments
+  prose     phrases that docs/internal/style.md replaces, in user-visible texts and in comments
   shape     the import circles of each crate, of which `lint` permits no large one
   oracle    the model adapters against the vendors' own SDKs, which it installs
   peers     the MCP client and the gateway against third-party servers and clients, which it installs
@@ -114,7 +114,7 @@ Commands:
   configs   70 shapes of the files in which MCP clients declare servers
   harm      the tests of faults that were found from outside; fails if a kind of fault has none
   attacks   all tests in modules called `attacks`, with 10,000 rounds of random cases
-  api       the pages of the libraries, without warnings, and the public API, compared with
+  api       the pages of the libraries, without warnings, and the public names of `toolcrib`, compared with
             docs/internal/public-api.txt; --bless writes it there
   book      docs/ as a book, in target/book; installs mdBook
   example   the programs of examples/, and the support desk on a copy

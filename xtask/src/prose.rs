@@ -1,11 +1,11 @@
-//! Checks texts that users read for the phrases that `docs/style.md` replaces, limits them in comments,
+//! Checks texts that users read for the phrases that `docs/internal/style.md` replaces, limits them in comments,
 //! and checks the first sentences of documentation comments.
 
 use regex_lite::Regex;
 
 use crate::{problem::Problem, workspace::Workspace};
 
-/// The phrases, each with its advice. `docs/style.md` has an example for each.
+/// The phrases, each with its advice. `docs/internal/style.md` has an example for each.
 const PHRASES: [(&str, &str); 16] = [
     (r"(?:^|[.;:] )What [a-z]+ ", "begin with the noun instead of `What …`"),
     (r"[.:;,(] [Ww]ho (?:has|is|does|[a-hj-z][a-z]+s)\b", "name the person instead of `who …`"),
@@ -35,7 +35,7 @@ const DENSITY: usize = 2;
 const LEAST_WORDS: usize = 4;
 
 /// The page that quotes the phrases, and the record of earlier releases.
-const LEFT_OUT: [&str; 2] = ["docs/style.md", "CHANGELOG.md"];
+const LEFT_OUT: [&str; 2] = ["docs/internal/style.md", "CHANGELOG.md"];
 
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
     let phrases: Vec<_> = PHRASES
@@ -64,7 +64,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
     if found.is_empty() {
         return Ok(());
     }
-    Err(Problem::new(found.join("\n"), "docs/style.md shows what to write instead"))
+    Err(Problem::new(found.join("\n"), "docs/internal/style.md shows what to write instead"))
 }
 
 /// The lines of a source file that users read: documentation comments, and lines with a string.

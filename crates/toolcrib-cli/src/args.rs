@@ -282,7 +282,7 @@ Examples:
   toolcrib chat --session refunds --skill billing
 
 Ctrl-C ends the turn, Ctrl-D the chat. A chat is a session, which `-c` and `--session` continue, also \
-with `run`. /help lists the commands within the chat. See docs/chat.md.")]
+with `run`. /help lists the commands within the chat. See docs/cli.md#chat.")]
     Chat(ChatArgs),
     /// Call one tool, through the same pipe as a model's call
     #[command(after_help = "\
@@ -319,7 +319,7 @@ In the settings of Zed:
 
 The editor starts it, and talks with it on standard input and output. Without -p, the project is the \
 nearest one upward from the folder that is open in the editor. Each thread of the editor is a session. \
-See docs/acp.md.")]
+See docs/cli.md#editors.")]
     Acp(AcpArgs),
     /// Add the gateway to the configuration of an MCP client, or remove it
     #[command(after_help = "\
@@ -408,7 +408,7 @@ Examples:
   toolcrib usage --html usage.html
 
 It sums up the runs of all principals. A cost that is not known is `unknown cost`, in JSON null, and \
-never 0. Prices are in the project: [price.\"VENDOR:MODEL\"]. See docs/usage.md.")]
+never 0. Prices are in the project: [price.\"VENDOR:MODEL\"]. See docs/trace.md#usage-and-money.")]
     Usage(UsageArgs),
     /// List the calls that wait for approval, and the grants
     #[command(after_help = "\
@@ -561,7 +561,7 @@ Examples:
 
 A child process enters each sandbox and tries what it must not do. It needs no project. The exit code \
 is 0 if every sandbox is enforced, and 1 if one is not: its line says what is missing and how to get \
-it. See docs/sandbox.md.")]
+it. See docs/protection.md#sandboxes.")]
     Doctor,
     /// Print the completions of a shell
     #[command(after_help = "\

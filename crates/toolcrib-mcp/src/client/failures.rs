@@ -44,7 +44,7 @@ impl Failures {
     pub(super) fn wait(&mut self, least: Duration) {
         if let Some(trouble) = &mut self.trouble {
             let now = Instant::now();
-            // A time that cannot be told is one that nobody lives to see.
+            // A sum that overflows counts as 30 years.
             let until = now.checked_add(least).unwrap_or(now + AGES);
             trouble.until = trouble.until.max(until);
         }

@@ -35,7 +35,7 @@ use self::{
 /// answer.
 ///
 /// Its input is that of any model: the conversation and the tool block. The format is described in
-/// `docs/scripted-model.md`.
+/// `docs/models.md#the-scripted-model`.
 ///
 /// A failure to answer is a [`ModelError`] of class [`NoRule`](ModelErrorClass::NoRule): no rule
 /// matches (the message shows the input and which condition of each rule was false), a rule calls a
