@@ -3,9 +3,8 @@
 use std::{fmt, path::PathBuf, sync::Arc};
 
 use toolcrib_config::Diagnostics;
-use toolcrib_core::Digest;
 
-use super::power::Power;
+use super::{facts::Facts, power::Power};
 use crate::read::owner::FileOwner;
 
 /// The facts about a project before it is used, from the same bytes that it is built from.
@@ -16,8 +15,8 @@ pub struct Review {
     pub folder: Option<PathBuf>,
     /// Its programs, the hosts that it sends requests to, and the files outside of it that it opens.
     pub powers: Vec<Power>,
-    /// The digest of all files of the project that were read, and of its programs.
-    pub digest: Digest,
+    /// What the user consents to, as values.
+    pub(crate) facts: Facts,
     /// The files and folders that were read, each with its owner.
     pub(crate) owned: Vec<FileOwner>,
 }
