@@ -4,7 +4,10 @@ use std::{fmt, path::PathBuf, sync::Arc};
 
 use toolcrib_config::Diagnostics;
 
-use super::{facts::Facts, power::Power};
+use super::{
+    facts::{Facts, TrustChange},
+    power::Power,
+};
 use crate::read::owner::FileOwner;
 
 /// The facts about a project before it is used, from the same bytes that it is built from.
@@ -25,6 +28,12 @@ impl Review {
     /// Whether it does something that needs the user's trust.
     pub fn needs_trust(&self) -> bool {
         self.powers.iter().any(|power| power.needs_trust)
+    }
+
+    /// What needs new consent if the user trusted an earlier review; none if the project can do nothing
+    /// now that it could not do then.
+    pub fn changes_since(&self, earlier: &Self) -> Vec<TrustChange> {
+        earlier.facts.changes_to(&self.facts)
     }
 }
 

@@ -181,3 +181,219 @@ fn is_at_most(one: &Json, other: &Json) -> bool {
     };
     number(one).zip(number(other)).is_some_and(|(one, other)| one <= other)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+    use toolcrib_core::__internal::CompiledSchema;
+
+    use super::*;
+
+    fn number() -> impl Strategy<Value = Json> {
+        prop_oneof![(-2_i64..4).prop_map(Json::from), Just(json!(1.5)), Just(json!(i64::MAX))]
+    }
+
+    fn count() -> impl Strategy<Value = Json> {
+        (0_u32..4).prop_map(Json::from)
+    }
+
+    fn value() -> impl Strategy<Value = Json> {
+        let leaf = prop_oneof![
+            number(),
+            "[ab]{0,3}".prop_map(Json::from),
+            Just(Json::Null),
+            any::<bool>().prop_map(Json::from),
+        ];
+        leaf.prop_recursive(2, 8, 3, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..3).prop_map(Json::from),
+                prop::collection::hash_map("[abc]", inner, 0..3)
+                    .prop_map(|entries| Json::Object(entries.into_iter().collect())),
+            ]
+        })
+    }
+
+    fn types() -> impl Strategy<Value = Json> {
+        let names = ["integer", "number", "string", "array", "object", "boolean", "null"];
+        let one = prop::sample::select(names.to_vec());
+        prop_oneof![
+            one.clone().prop_map(Json::from),
+            prop::collection::hash_set(one, 1..3)
+                .prop_map(|types| types.into_iter().collect::<Vec<_>>().into()),
+        ]
+    }
+
+    fn keyword(inner: BoxedStrategy<Json>) -> impl Strategy<Value = (String, Json)> {
+        let named = prop::collection::hash_map("[abc]", inner.clone(), 0..3)
+            .prop_map(|entries| Json::Object(entries.into_iter().collect()));
+        let names = prop::collection::hash_set("[abc]", 0..3);
+        let values = prop::collection::vec(value(), 1..4);
+        let of = |key: &'static str, value: BoxedStrategy<Json>| {
+            value.prop_map(move |value| (key.to_owned(), value)).boxed()
+        };
+        let mut all = vec![
+            of("type", types().boxed()),
+            of("enum", values.prop_map(Json::from).boxed()),
+            of("const", value().boxed()),
+            of("required", names.prop_map(|it| it.into_iter().collect::<Vec<_>>().into()).boxed()),
+            of("properties", named.clone().boxed()),
+            of("patternProperties", named.boxed()),
+            of("pattern", Just(json!("^a")).boxed()),
+            of("multipleOf", Just(json!(2)).boxed()),
+            of("uniqueItems", any::<bool>().prop_map(Json::from).boxed()),
+            of("description", "[ab]{1}".prop_map(Json::from).boxed()),
+            of("default", number().boxed()),
+            of("anyOf", prop::collection::vec(inner.clone(), 1..3).prop_map(Json::from).boxed()),
+            of("prefixItems", prop::collection::vec(inner.clone(), 1..3).prop_map(Json::from).boxed()),
+        ];
+        for key in ["maximum", "minimum", "exclusiveMaximum", "exclusiveMinimum"] {
+            all.push(of(key, number().boxed()));
+        }
+        let counts =
+            ["maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties"];
+        for key in counts {
+            all.push(of(key, count().boxed()));
+        }
+        let schemas = [
+            "items",
+            "additionalProperties",
+            "unevaluatedProperties",
+            "not",
+            "contains",
+            "propertyNames",
+        ];
+        for key in schemas {
+            all.push(of(key, inner.clone()));
+        }
+        prop::strategy::Union::new(all)
+    }
+
+    fn schema() -> impl Strategy<Value = Json> {
+        let leaf = prop_oneof![
+            Just(json!({})),
+            any::<bool>().prop_map(Json::from),
+            types().prop_map(|types| json!({ "type": types })),
+        ];
+        leaf.prop_recursive(3, 12, 3, |inner| {
+            prop::collection::vec(keyword(inner.boxed()), 0..4)
+                .prop_map(|entries| Json::Object(entries.into_iter().collect()))
+        })
+    }
+
+    /// One change at some depth: a keyword is set, or removed.
+    fn changed(schema: &Json, path: &[usize], (key, new): &(String, Json), removes: bool) -> Json {
+        let Json::Object(keywords) = schema else { return json!({ key.clone(): new }) };
+        let mut keywords = keywords.clone();
+        if let Some((first, rest)) = path.split_first()
+            && !keywords.is_empty()
+        {
+            let at = first % keywords.len();
+            let inside = keywords.iter_mut().nth(at).map(|(key, value)| (key.clone(), value));
+            if let Some((name, inside)) = inside {
+                match (subschemas(&name), inside) {
+                    (Some(Subschemas::One), one) => {
+                        *one = changed(one, rest, &(key.clone(), new.clone()), removes);
+                        return Json::Object(keywords);
+                    }
+                    (Some(Subschemas::Named), Json::Object(named)) if !named.is_empty() => {
+                        let at = first % named.len();
+                        for one in named.values_mut().skip(at).take(1) {
+                            *one = changed(one, rest, &(key.clone(), new.clone()), removes);
+                        }
+                        return Json::Object(keywords);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        match removes {
+            true => drop(keywords.shift_remove(key)),
+            false => drop(keywords.insert(key.clone(), new.clone())),
+        }
+        Json::Object(keywords)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+        #[test]
+        fn a_schema_that_needs_no_consent_permits_no_new_value(
+            before in schema(),
+            path in prop::collection::vec(0_usize..4, 0..3),
+            edit in keyword(schema().boxed()),
+            removes in any::<bool>(),
+            values in prop::collection::vec(value(), 30),
+        ) {
+            let after = changed(&before, &path, &edit, removes);
+            prop_assume!(permits_no_more(&before, &after));
+            let (Ok(old), Ok(new)) = (CompiledSchema::new(&before), CompiledSchema::new(&after))
+            else { return Ok(()) };
+            for value in values {
+                let is_new = new.fits_at_once(&value) && !old.fits_at_once(&value);
+                prop_assert!(!is_new, "{value} of {before} by {after}");
+            }
+        }
+    }
+
+    #[test]
+    fn narrower_schemas_need_no_consent_and_others_do() {
+        let order = json!({
+            "type": "object",
+            "properties": {
+                "id": { "type": "integer", "minimum": 1, "description": "Which." },
+                "note": { "type": ["string", "null"] },
+                "tags": { "type": "array", "items": { "enum": ["a", "b", "c"] } },
+            },
+            "required": ["id"],
+            "additionalProperties": false,
+        });
+        let with = |pointer: &str, value: Json| {
+            let mut schema = order.clone();
+            let (parent, key) = pointer.rsplit_once('/').unwrap();
+            let parent = schema.pointer_mut(parent).unwrap().as_object_mut().unwrap();
+            match value {
+                Json::Null => drop(parent.shift_remove(key)),
+                value => drop(parent.insert(key.to_owned(), value)),
+            }
+            schema
+        };
+        for (pointer, value) in [
+            ("/properties/id/description", json!("Another.")),
+            ("/properties/id/examples", json!([3])),
+            ("/properties/id/maximum", json!(9)),
+            ("/properties/id/minimum", json!(2)),
+            ("/properties/note/type", json!("string")),
+            ("/properties/note/maxLength", json!(80)),
+            ("/properties/tags/items/enum", json!(["c", "a"])),
+            ("/properties/tags/maxItems", json!(2)),
+            ("/properties/tags", Json::Null),
+            ("/required", json!(["note", "id"])),
+        ] {
+            assert!(permits_no_more(&order, &with(pointer, value)), "{pointer}");
+        }
+        for (pointer, value) in [
+            ("/properties/id/minimum", json!(0)),
+            ("/properties/id/minimum", Json::Null),
+            ("/properties/id/type", json!("number")),
+            ("/properties/id/default", json!(1)),
+            ("/properties/note/type", Json::Null),
+            ("/properties/tags/items/enum", json!(["a", "d"])),
+            ("/properties/more", json!({ "type": "integer" })),
+            ("/required", json!([])),
+            ("/additionalProperties", json!(true)),
+            ("/additionalProperties", Json::Null),
+            ("/x-new", json!(1)),
+            ("/not", json!({ "required": ["note"] })),
+        ] {
+            assert!(!permits_no_more(&order, &with(pointer, value)), "{pointer}");
+        }
+        let by_reference = |limit: u32| {
+            json!({
+                "properties": { "a": { "maximum": limit } },
+                "not": { "required": ["b"], "properties": { "b": { "$ref": "#/properties/a" } } },
+            })
+        };
+        assert!(!permits_no_more(&by_reference(5), &by_reference(4)));
+    }
+}
