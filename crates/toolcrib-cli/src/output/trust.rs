@@ -9,7 +9,7 @@ use toolcrib_project::{Power, TrustChange, TrustRecord};
 use super::{
     json as print_json,
     print::{note, say},
-    text::{DIM, GOOD, WARN, safe, shown},
+    text::{DIM, GOOD, WARN, count, safe, shown},
 };
 
 /// The actions that a project may perform, one per line.

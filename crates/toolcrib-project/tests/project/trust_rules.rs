@@ -203,7 +203,8 @@ fn arguments() -> impl Strategy<Value = Value> {
 
 fn tools() -> Vec<Tool> {
     let tool = |name: &str, read_only: bool| {
-        let tool = Tool::builder(name).description("A tool.").read_only(read_only);
+        let tool = Tool::builder(name).description("A tool.");
+        let tool = if read_only { tool.read_only() } else { tool };
         match name {
             "read_skill" => tool.framework(),
             _ => tool,
