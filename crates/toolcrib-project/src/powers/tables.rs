@@ -4,15 +4,13 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use serde_json::{Map, Value as Json, json};
 use toolcrib_config::{Document, Located, Problems, Value};
-use toolcrib_core::Digest;
+use toolcrib_core::{Digest, ToolName};
+use toolcrib_engine::Skill;
 
 use crate::{
     bind::part::Part,
     file::{Input, PLUGIN_FILE, PROJECT_FILE, ToolSection},
-    read::{
-        skills::{SkillFile, skill_file},
-        text_file::MAX_TEXT,
-    },
+    read::text_file::MAX_TEXT,
     user::trust::{
         facts::{Facts, segment},
         power::Power,
@@ -25,11 +23,9 @@ const MASKED: [&str; 4] = ["auth", "caller", "env", "headers"];
 
 /// What the user consents to: the actions, and the tables of all parts. A text that decides nothing is
 /// left out by its path; every other key counts, also one that is added to the file's format later.
-pub(crate) fn facts(parts: &[Part], powers: &[Power]) -> Facts {
-    let mut facts = Facts {
-        actions: powers.iter().map(Power::without_place).collect(),
-        ..Facts::default()
-    };
+pub(crate) fn facts(parts: &[Part], skills: &[Vec<Arc<Skill>>], powers: &[Power]) -> Facts {
+    let mut facts =
+        Facts { actions: powers.iter().map(Power::without_place).collect(), ..Facts::default() };
     let Some(own) = parts.first() else { return facts };
     for part in parts {
         let is_own = part.plugin_id().is_none();
@@ -44,12 +40,11 @@ pub(crate) fn facts(parts: &[Part], powers: &[Power]) -> Facts {
         strip_texts(&mut table, &part.declared.tools);
         mask(&mut table);
         facts.tables.insert(file, table);
-        let folder = part.skills.folder.as_deref().unwrap_or_default();
-        facts.tables.extend(part.skills.skills.iter().map(|skill| {
-            let file = part.root.shown(&skill_file(folder, skill.id.as_str()));
-            (file_name(&file), skill_table(skill))
-        }));
     }
+    facts.tables.extend(skills.iter().flatten().map(|skill| {
+        let file = skill.origin.as_deref().unwrap_or_default();
+        (file_name(file), skill_table(skill))
+    }));
     let digests = own.root.reads().digests_below(own.root.path());
     let name = |path: PathBuf| file_name(&path.to_string_lossy());
     facts.files = digests.into_iter().map(|(path, digest)| (name(path), digest)).collect();
@@ -73,7 +68,8 @@ fn table_of(part: &Part, name: &str) -> Json {
         let entry = |(key, value): (Located<Arc<str>>, Value<'_>)| {
             Some((key.value.to_string(), value.json()?))
         };
-        file.rest().map(entry).collect::<Option<Map<_, _>>>()
+        let entries: Option<Map<_, _>> = file.rest().map(entry).collect();
+        entries
     });
     // A value without an equivalent in JSON: the file is compared as a whole.
     entries.flatten().map_or_else(|| Digest::of(text).to_string().into(), Json::Object)
@@ -178,25 +174,12 @@ fn mask(value: &mut Json) {
 }
 
 /// A skill without its texts for models.
-fn skill_table(skill: &SkillFile) -> Json {
-    let SkillFile {
-        id: _,
-        description: _,
-        body: _,
-        tools,
-        tools_mode,
-        steps,
-        on_skip,
-        allowed_tools,
-    } = skill;
-    let names = |names: &[Located<Arc<str>>]| -> Vec<_> {
-        names.iter().map(|name| name.value.to_string()).collect()
-    };
+fn skill_table(skill: &Skill) -> Json {
+    let steps: Vec<_> = skill.all_steps().iter().map(|step| step.tool.as_str()).collect();
     json!({
-        "tools": names(tools),
-        "tools_mode": tools_mode.map(|mode| format!("{mode:?}")),
-        "steps": steps.iter().map(|step| step.name.value.to_string()).collect::<Vec<_>>(),
-        "on_skip": format!("{on_skip:?}"),
-        "allowed_tools": names(allowed_tools),
+        "tools": skill.tools.iter().map(ToolName::as_str).collect::<Vec<_>>(),
+        "tools_mode": skill.tools_mode.map(|mode| format!("{mode:?}")),
+        "steps": steps,
+        "on_skip": skill.on_skip().map(|on_skip| format!("{on_skip:?}")),
     })
 }

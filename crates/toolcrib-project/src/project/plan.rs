@@ -157,7 +157,8 @@ impl Plan<'_> {
         if state.is_default() {
             owned.extend(FileOwner::at(state.path()));
         }
-        let facts = if is_project { facts(parts, &powers) } else { Facts::default() };
+        let facts =
+            if is_project { facts(parts, &self.bound.skills, &powers) } else { Facts::default() };
         Review { folder, powers, facts, owned }
     }
 }

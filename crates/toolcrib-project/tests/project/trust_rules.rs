@@ -18,8 +18,10 @@ name = "two"
 principals = ["y"]
 [[personality]]
 name = "calm"
+system = "Be calm."
 [[personality]]
 name = "quick"
+system = "Be quick."
 [team.desk]
 members = ["calm"]
 "#;
@@ -112,7 +114,7 @@ fn project(default: &str, rules: &[RuleText]) -> (Folder, Review, Project) {
         write!(
             text,
             "[[tool]]\nkind = \"command\"\nname = \"{tool}\"\ndescription = \"Runs.\"\n\
-             program = \"true\"\n[tool.params]\nn = {{}}\nm = {{}}\n"
+             program = \"true\"\nstdin = \"json\"\n[tool.params]\nn = {{}}\nm = {{}}\n"
         )
         .unwrap();
     }
@@ -179,9 +181,20 @@ fn situation() -> impl Strategy<Value = Situation> {
         1_u32..4,
         any::<bool>(),
     )
-        .prop_map(|(skills, listed, roles, tenant, principal, personality, iteration, tainted)| {
-            Situation { skills, listed, roles, tenant, principal, personality, iteration, tainted }
-        })
+        .prop_map(
+            |(skills, listed, roles, tenant, principal, personality, iteration, tainted)| {
+                Situation {
+                    skills,
+                    listed,
+                    roles,
+                    tenant,
+                    principal,
+                    personality,
+                    iteration,
+                    tainted,
+                }
+            },
+        )
 }
 
 /// Lists, on whose items a rule that allows and one that refuses depend differently, and a text that
@@ -226,7 +239,7 @@ fn is_at_least(new: Effect, old: Effect) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
     fn rules_that_need_no_consent_decide_no_call_less_strictly(

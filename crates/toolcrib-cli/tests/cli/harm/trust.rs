@@ -111,7 +111,7 @@ fn looking_at_a_found_project_started_its_program() {
         let command = format!("toolcrib trust {}", found.path().display());
         assert!(looked.stderr.contains(&command), "{args:?}: {}", looked.stderr);
         // One line about it, and the actions only on request.
-        let lines = looked.stderr.lines().filter(|line| line.contains("trust")).count();
+        let lines = looked.stderr.lines().filter(|line| line.starts_with("note:")).count();
         assert_eq!(lines, 1, "{args:?}: {}", looked.stderr);
         assert!(!looked.stderr.contains("starts: sh"), "{args:?}: {}", looked.stderr);
         let looked = found.run(&[args, &["-v"]].concat());

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use toolcrib_core::Digest;
 
 use super::{rules, schema};
-use crate::read::owner::plain;
+use crate::read::owner::escaped;
 
 /// The actions of a project with its user's authority, and the tables that decide on calls.
 ///
@@ -59,9 +59,9 @@ impl Facts {
         let tools: BTreeSet<_> = self.schemas.keys().chain(now.schemas.keys()).collect();
         for tool in tools {
             let (before, after) = (self.schemas.get(tool), now.schemas.get(tool));
-            let narrows = before.zip(after).is_some_and(|(before, after)| {
-                schema::permits_no_more(before, after)
-            });
+            let narrows = before
+                .zip(after)
+                .is_some_and(|(before, after)| schema::permits_no_more(before, after));
             if !narrows {
                 let shown = |schema: Option<&Json>| {
                     schema.map(|schema| lines(tool, &schema::without_texts(schema)))
@@ -93,9 +93,15 @@ fn change(is_new: bool, name: &str, value: &str) -> TrustChange {
     // Actions are escaped, and have lines.
     let text = match value {
         "" => name.to_owned(),
-        value => format!("{} = {}", plain(name), plain(value)),
+        value => format!("{} = {}", readable(name), readable(value)),
     };
     TrustChange { is_new, text }
+}
+
+/// A JSON text, escaped but for quotes: JSON has escaped what would end them.
+fn readable(text: &str) -> String {
+    let shown = |c: char| if matches!(c, '"' | '\\') { c.into() } else { escaped(c) };
+    text.chars().map(shown).collect()
 }
 
 /// What is gone or new, by name. A changed value is both.

@@ -24,16 +24,8 @@ const ANY_OF: [&str; 11] = [
 ];
 
 /// Those of which a call has at most one value, so that rules without a common one exclude each other.
-const ONE_VALUE: [&str; 8] = [
-    "mcp_server",
-    "origin",
-    "personality",
-    "plugin",
-    "principal",
-    "tenant",
-    "tool",
-    "toolset",
-];
+const ONE_VALUE: [&str; 8] =
+    ["mcp_server", "origin", "personality", "plugin", "principal", "tenant", "tool", "toolset"];
 
 /// Conditions that are true or false of a call.
 const FLAGS: [&str; 2] = ["listed_by_active_skill", "tainted"];
@@ -109,7 +101,8 @@ pub(super) fn are_as_strict(
     (before, default_before): (&[Json], &str),
     (after, default_after): (&[Json], &str),
 ) -> bool {
-    let (Some(before), Some(after)) = (judged(before, default_before), judged(after, default_after))
+    let (Some(before), Some(after)) =
+        (judged(before, default_before), judged(after, default_after))
     else {
         return false;
     };
@@ -219,7 +212,8 @@ fn covers(one: &Judged<'_>, other: &Judged<'_>) -> bool {
     let conditions = rule.iter().all(|(key, wanted)| match key.as_str() {
         "effect" => true,
         "args" => {
-            of_other.get(key).is_some_and(|stated| is_same(stated, wanted)) && allow(one) == allow(other)
+            of_other.get(key).is_some_and(|stated| is_same(stated, wanted))
+                && allow(one) == allow(other)
         }
         key => {
             let Some(stated) = of_other.get(key) else { return false };
@@ -228,9 +222,10 @@ fn covers(one: &Judged<'_>, other: &Judged<'_>) -> bool {
             };
             stated == wanted
                 || ANY_OF.contains(&key)
-                    && wanted.as_array().zip(stated.as_array()).is_some_and(|(wanted, stated)| {
-                        includes(wanted, stated)
-                    })
+                    && wanted
+                        .as_array()
+                        .zip(stated.as_array())
+                        .is_some_and(|(wanted, stated)| includes(wanted, stated))
         }
     });
     // A rule without names does not apply to the program's own tools.

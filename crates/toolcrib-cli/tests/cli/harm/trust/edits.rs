@@ -16,6 +16,7 @@ name = "look"
 description = "Looks."
 program = "touch"
 args = ["below/started"]
+stdin = "json"
 [tool.params]
 n = { type = "integer", minimum = 1, description = "How often.", optional = true }
 [[tool]]
@@ -129,29 +130,33 @@ fn an_edit_that_permits_more_was_not_asked_about() {
         (
             "[[policy]]\ntool = \"drop\"",
             "[[policy]]\ntool = \"drop\"\neffect = \"ask\"\n[[policy]]\ntool = \"drop\"",
-            "+ policy rule 1 = {\\\"effect\\\":\\\"ask\\\"",
+            "+ policy rule 1 = {\"effect\":\"ask\"",
         ),
         (
             "tool = \"drop\"\neffect = \"deny\"\n[[policy]]\ntool = \"look\"\neffect = \"allow\"",
             "tool = \"*\"\neffect = \"allow\"\n[[policy]]\ntool = \"drop\"\neffect = \"deny\"",
-            "- policy rule 1 = {\\\"effect\\\":\\\"deny\\\"",
+            "- policy rule 1 = {\"effect\":\"deny\"",
         ),
         ("effect = \"deny\"", "effect = \"ask\"", "- policy rule 1"),
         ("policy_default = \"allow\"", "policy_default = \"deny\"", "+ policy_default = deny"),
-        ("minimum = 1", "minimum = 0", "+ toolcrib.toml: arguments of look: properties.n.minimum = 0"),
+        (
+            "minimum = 1",
+            "minimum = 0",
+            "+ toolcrib.toml: arguments of look: properties.n.minimum = 0",
+        ),
         ("type = \"integer\", ", "", "- toolcrib.toml: arguments of look: properties.n.type"),
         (
             "[mcp.spy]",
             "[mcp.spy]\nlint_allow = [\"*\"]",
-            "+ toolcrib.toml: mcp.spy.lint_allow = [\\\"*\\\"]",
+            "+ toolcrib.toml: mcp.spy.lint_allow = [\"*\"]",
         ),
         ("[mcp.spy]", "[mcp.spy]\ntrusted = true", "+ toolcrib.toml: mcp.spy.trusted = true"),
         ("[mcp.spy]", "[mcp.spy]\npin = false", "+ toolcrib.toml: mcp.spy.pin = false"),
         ("[mcp.spy]", "[mcp.spy]\nenv = { A = \"hush-1\" }", "+ toolcrib.toml: mcp.spy.env.A"),
         (
             "[agent]",
-            "[sandbox]\ncontain_children = false\n[agent]",
-            "+ toolcrib.toml: sandbox.contain_children = false",
+            "[sandbox]\ncontain_children = \"where_possible\"\n[agent]",
+            "+ toolcrib.toml: sandbox.contain_children = ",
         ),
         (
             "destructive = true",
@@ -163,9 +168,8 @@ fn an_edit_that_permits_more_was_not_asked_about() {
         project.edit(part, other);
         let refused = project.call();
         assert_eq!((refused.code, project.0.was_started()), (Some(2), false), "{other}");
-        let shown = shown.replace("\\\"", "\"");
-        let said = refused.stderr.replace("\\\"", "\"");
-        assert!(said.contains(&shown), "{shown}: {said}");
+        let said = refused.stderr;
+        assert!(said.contains(shown), "{shown}: {said}");
         assert!(!said.contains("hush-1"), "{said}");
     }
 }

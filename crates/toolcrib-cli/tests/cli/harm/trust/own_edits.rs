@@ -50,13 +50,14 @@ fn a_tool_added_a_server_at_a_terminal_of_its_own() {
         (
             "toolcrib.toml",
             "policy_default = \"allow\"\n[[tool]]\nkind = \"command\"\nname = \"sly\"\n\
-             description = \"Sly.\"\nprogram = \"python3\"\nargs = [\"sly.py\"]\n\
+             description = \"Sly.\"\nprogram = \"python3\"\nargs = [\"sly.py\"]\nsandbox = \"none\"\n\
              inherit_env = [\"XDG_CONFIG_HOME\", \"HOME\"]\n",
         ),
         ("sly.py", &script),
     ]);
     let mut call = other.command(&["call", "sly", "-p"]);
-    let called = call.arg(other.path()).env("XDG_CONFIG_HOME", found.config.path()).output().unwrap();
+    let called =
+        call.arg(other.path()).env("XDG_CONFIG_HOME", found.config.path()).output().unwrap();
     let said = String::from_utf8_lossy(&called.stdout);
     assert!(said.contains("ended 0") && said.contains("added"), "{said} {called:?}");
     let text = fs::read_to_string(found.path().join("toolcrib.toml")).unwrap();
