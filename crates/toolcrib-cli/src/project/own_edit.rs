@@ -56,10 +56,33 @@ fn is_typed() -> bool {
 }
 
 /// Whether a tool, a server or a hook may have started this process. Each of their processes gets no
-/// new privileges, which all its children inherit and none can undo. Other programs do so too: then,
-/// and where it is not known, the answer is yes.
+/// new privileges, which all its children inherit and none can undo. Those without a sandbox can get
+/// some: they are children of a process of this program. Where neither is known, the answer is yes.
 fn is_below_a_tool() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mut lines = status.lines();
-    lines.find_map(|line| line.strip_prefix("NoNewPrivs:")).is_none_or(|flag| flag.trim() != "0")
+    let flag = status.lines().find_map(|line| line.strip_prefix("NoNewPrivs:"));
+    flag.is_none_or(|flag| flag.trim() != "0") || has_ancestor_of_same_name().unwrap_or(true)
+}
+
+/// Whether a process above this one has its name; `None` if that is not known.
+fn has_ancestor_of_same_name() -> Option<bool> {
+    let (own, mut parent) = name_and_parent("self")?;
+    while parent > 0 {
+        let (name, above) = name_and_parent(&parent.to_string())?;
+        if name == own {
+            return Some(true);
+        }
+        parent = above;
+    }
+    Some(false)
+}
+
+/// The name of a process and the id of its parent, which is 0 for the first one.
+fn name_and_parent(process: &str) -> Option<(String, u32)> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name is in parentheses, and may contain some.
+    let (before, after) = stat.rsplit_once(')')?;
+    let (_, name) = before.split_once('(')?;
+    let parent = after.split_whitespace().nth(1)?.parse().ok()?;
+    Some((name.to_owned(), parent))
 }

@@ -277,6 +277,7 @@ fn stricter_rules_need_no_consent_and_others_do() {
     let ask_a: RuleText = ("ask", vec!["tool = \"a\""]);
     let ask_all: RuleText = ("ask", vec!["annotation = { read_only = false }"]);
     let allow_all: RuleText = ("allow", vec!["tool = \"*\""]);
+    let allow_both: RuleText = ("allow", vec!["tool = [\"a\", \"b\"]"]);
     let halt_a: RuleText = ("halt", vec!["tool = \"a\""]);
     let asks = |default: &str, before: &[&RuleText], after: &[&RuleText]| {
         let rules =
@@ -294,7 +295,7 @@ fn stricter_rules_need_no_consent_and_others_do() {
         ("allow", vec![&ask_a], vec![&deny_a]),
         ("allow", vec![&deny_a], vec![&deny_a, &deny_a]),
         ("deny", vec![&ask_all, &allow_all], vec![&ask_all]),
-        ("deny", vec![&allow_all], vec![&ask_a, &allow_all]),
+        ("deny", vec![&allow_both], vec![&ask_a, &allow_both]),
     ] {
         assert!(!asks(default, &before, &after), "{default} {before:?} {after:?}");
     }
