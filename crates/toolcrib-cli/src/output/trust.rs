@@ -18,7 +18,7 @@ pub(crate) fn powers(powers: &[Power]) -> String {
     powers.iter().map(indented).collect()
 }
 
-/// What is new in a project since it was trusted, and what is gone, one per line.
+/// The changes of a project since it was trusted, one per line.
 pub(crate) fn changes(changes: &[TrustChange]) -> String {
     let marked = |change: &TrustChange| {
         let mark = if change.is_new { '+' } else { '-' };
@@ -41,7 +41,7 @@ pub(crate) struct TrustJson {
     /// The actions that the project may perform; absent if there is none.
     #[serde(serialize_with = "as_texts")]
     pub(crate) powers: Option<Vec<Power>>,
-    /// What is new, and what is gone, since it was trusted before.
+    /// The changes since it was trusted before, if it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) changes: Option<Vec<TrustChange>>,
 }

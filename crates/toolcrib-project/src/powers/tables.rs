@@ -21,7 +21,7 @@ use crate::{
 /// Tables whose values may be secrets. Their digests are compared instead.
 const MASKED: [&str; 4] = ["auth", "caller", "env", "headers"];
 
-/// What the user consents to: the actions, and the tables of all parts. A text that decides nothing is
+/// The facts that the user consents to: the actions, and the tables of all parts. A text that decides nothing is
 /// left out by its path; every other key counts, also one that is added to the file's format later.
 pub(crate) fn facts(parts: &[Part], skills: &[Vec<Arc<Skill>>], powers: &[Power]) -> Facts {
     let mut facts =

@@ -18,7 +18,7 @@ pub struct Review {
     pub folder: Option<PathBuf>,
     /// Its programs, the hosts that it sends requests to, and the files outside of it that it opens.
     pub powers: Vec<Power>,
-    /// What the user consents to, as values.
+    /// The facts that the user consents to.
     pub(crate) facts: Facts,
     /// The files and folders that were read, each with its owner.
     pub(crate) owned: Vec<FileOwner>,
@@ -30,7 +30,7 @@ impl Review {
         self.powers.iter().any(|power| power.needs_trust)
     }
 
-    /// What needs new consent if the user trusted an earlier review; none if the project can do nothing
+    /// The changes that need new consent if the user trusted an earlier review; none if the project can do nothing
     /// now that it could not do then.
     pub fn changes_since(&self, earlier: &Self) -> Vec<TrustChange> {
         earlier.facts.changes_to(&self.facts)

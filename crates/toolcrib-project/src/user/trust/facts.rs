@@ -1,4 +1,4 @@
-//! What the user consents to, as values that can be compared and shown.
+//! The facts that the user consents to, as values that can be compared and shown.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -104,7 +104,7 @@ fn readable(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
-/// What is gone or new, by name. A changed value is both.
+/// The values that are gone or new, by name. A changed value is both.
 fn compared(
     before: &BTreeMap<String, String>,
     after: &BTreeMap<String, String>,
