@@ -108,10 +108,10 @@ pub(super) fn are_as_strict(
     };
     before.iter().enumerate().all(|(old_at, old)| {
         after.iter().enumerate().all(|(new_at, new)| {
-            let above = before.iter().take(old_at).chain(after.iter().take(new_at));
+            let mut above = before.iter().take(old_at).chain(after.iter().take(new_at));
             is_as_strict(old, new)
                 || excludes(old, new)
-                || above.into_iter().any(|rule| covers(rule, old) || covers(rule, new))
+                || above.any(|rule| covers(rule, old) || covers(rule, new))
         })
     })
 }

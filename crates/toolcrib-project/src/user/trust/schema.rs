@@ -112,8 +112,8 @@ fn narrows(before: &Json, after: &Json) -> bool {
     if depends(before) || depends(after) {
         return false;
     }
-    let keys = before.keys().chain(after.keys().filter(|key| !before.contains_key(*key)));
-    keys.into_iter().all(|key| match (key.as_str(), before.get(key), after.get(key)) {
+    let mut keys = before.keys().chain(after.keys().filter(|key| !before.contains_key(*key)));
+    keys.all(|key| match (key.as_str(), before.get(key), after.get(key)) {
         (_, old, new) if old == new => true,
         ("properties" | "additionalProperties", ..) => properties_narrow(before, after),
         ("items", old, Some(new)) if old.is_none_or(|old| !old.is_array()) => {
