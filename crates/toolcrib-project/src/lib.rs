@@ -72,6 +72,7 @@ pub use self::{
         trust::{
             TrustError, TrustRecord, TrustState, TrustStore,
             consent::{Consent, Review, Verdict},
+            facts::TrustChange,
             power::{Action, Power},
         },
         vault::{Vault, VaultError},

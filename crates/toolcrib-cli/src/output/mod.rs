@@ -91,7 +91,7 @@ pub(crate) use self::{
     text::{safe, safe_json, shell_word},
     tools::{KnownSource, KnownTool, KnownTools, tools, tools_json, unmatched_excludes},
     trace::{RunsJson, runs, trace, written},
-    trust::{TrustJson, all_trusted, kept, notice, powers, trust_removed, trusted},
+    trust::{TrustJson, all_trusted, changes, kept, notice, powers, trust_removed, trusted},
     usage::{BudgetLine, UsageJson, UsageLine, budget, usage},
     warnings::{diagnostics, warnings},
 };

@@ -17,7 +17,7 @@ use crate::{
     error::LoadError,
     file::{McpSection, ProjectFile, TransportSection},
     read::{
-        reads::ReadFiles,
+        reads::{Judged, ReadFiles},
         root::{Root, near},
         text_file::{FileError, MAX_TEXT},
     },
@@ -79,7 +79,7 @@ impl McpFiles {
                 io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => FileError::NotFound,
                 _ => FileError::Unreadable(error),
             });
-            let text = real.and_then(|real| root.reads().text(&real, MAX_TEXT));
+            let text = real.and_then(|real| root.reads().text(&real, MAX_TEXT, Judged::AsAWhole));
             let text = text.map_err(|error| {
                 let folder = path.parent().filter(|folder| *folder != Path::new(""));
                 let help = near(&error, folder.unwrap_or(&here), &path.to_string_lossy());
@@ -129,7 +129,7 @@ impl McpFiles {
         let env_file = |path: &Path| {
             let read = path.canonicalize().map_err(not_found).and_then(|real| {
                 match is_imported || real.starts_with(working_dir) {
-                    true => reads.text(&real, MAX_TEXT),
+                    true => reads.text(&real, MAX_TEXT, Judged::AsAWhole),
                     false => Err(FileError::Outside),
                 }
             });
