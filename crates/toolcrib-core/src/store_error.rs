@@ -37,6 +37,16 @@ pub enum SessionStoreError {
         /// The end of its lease, in milliseconds since 1970. Each renewal moves it.
         until_ms: u64,
     },
+    /// Too many messages of the session wait for their turn.
+    #[error(
+        "{limit} messages wait in the session `{session}`, and no more can be submitted; wait for one"
+    )]
+    TooManySubmitted {
+        /// The session's id.
+        session: Arc<str>,
+        /// The limit.
+        limit: usize,
+    },
     /// The lease expired, and another run has taken the session over.
     #[error(
         "the session `{session}` was taken over by another run, because this one did not renew \

@@ -10,9 +10,6 @@ use toolcrib_core::{
 };
 use toolcrib_engine::REDACTED;
 
-/// How an interrupted turn ended that was not resumed.
-const INTERRUPTED: &str = "interrupted";
-
 /// An interrupted turn.
 pub(crate) struct InterruptedTurn {
     /// The user's message.
@@ -145,8 +142,8 @@ pub(super) fn interrupted(session: &SessionHistory) -> Option<InterruptedTurn> {
     })
 }
 
-/// The records that end an interrupted turn; none if the last turn has ended.
-pub(super) fn end_of_interrupted(session: &SessionHistory) -> Vec<SessionRecord> {
+/// The records that end an interrupted turn in a way; none if the last turn has ended.
+pub(super) fn end_of_interrupted(session: &SessionHistory, stopped: &str) -> Vec<SessionRecord> {
     let Some(turn) = interrupted(session) else { return Vec::new() };
     let results = turn.calls.into_iter().map(|InterruptedCall { call, state }| match state {
         CallState::Ended(result) | CallState::Unknown(result) | CallState::Lost(result) => result,
@@ -156,7 +153,7 @@ pub(super) fn end_of_interrupted(session: &SessionHistory) -> Vec<SessionRecord>
     let open = session.calls.iter().filter(|call| call.outcome.is_none());
     let outcomes = open.map(|call| unknown(Arc::clone(&call.call_id)));
     let end = SessionRecord::TurnEnded {
-        stopped: INTERRUPTED.into(),
+        stopped: stopped.into(),
         error: None,
         // That of an unanswered request is not known.
         usage: Usage { cost_usd: None, ..turn.usage },

@@ -19,9 +19,9 @@ use serde_json::{Value, json};
 use toolcrib_agent::{Agent, EndReason, RunOptions, Session};
 use toolcrib_approvals::{ApprovalError, ApprovalKeys, Approvals};
 use toolcrib_core::{
-    Digest, FoundMessage, NewSession, Policy, Rule, SentPart, SessionInfo, SessionLease,
-    SessionOwner, SessionRecord, SessionRetention, SessionSearch, SessionStore, SessionStoreError,
-    StoredRun, StoredSession, Tool, ToolContext, TracedEvent, TurnState,
+    ClaimedSession, Digest, FoundMessage, NewSession, Policy, Rule, SentPart, SessionInfo,
+    SessionLease, SessionOwner, SessionRecord, SessionRetention, SessionSearch, SessionStore,
+    SessionStoreError, StoredRun, StoredSession, Tool, ToolContext, TracedEvent, TurnState,
 };
 use toolcrib_engine::{Engine, Redactor};
 use toolcrib_store::SqliteStore;
@@ -313,8 +313,29 @@ impl SessionStore for Observed {
         self.store.acquire(owner, id, Duration::ZERO)
     }
 
-    fn renew(&self, lease: &SessionLease, _: Duration) -> Result<(), SessionStoreError> {
+    fn renew(&self, lease: &SessionLease, _: Duration) -> Result<bool, SessionStoreError> {
         self.store.renew(lease, Duration::ZERO)
+    }
+
+    fn submit(
+        &self,
+        owner: &SessionOwner,
+        id: &str,
+        message: &str,
+    ) -> Result<(), SessionStoreError> {
+        self.store.submit(owner, id, message)
+    }
+
+    fn claim(
+        &self,
+        owner: Option<&SessionOwner>,
+        time: Duration,
+    ) -> Result<Option<ClaimedSession>, SessionStoreError> {
+        self.store.claim(owner, time)
+    }
+
+    fn cancel(&self, owner: &SessionOwner, id: &str) -> Result<bool, SessionStoreError> {
+        self.store.cancel(owner, id)
     }
 
     fn release(&self, lease: &SessionLease) -> Result<(), SessionStoreError> {

@@ -11,6 +11,7 @@ mod schema;
 mod search;
 mod sessions;
 mod usage;
+mod work;
 mod write;
 
 use std::{
