@@ -187,7 +187,7 @@ impl Agent {
     /// approval. A process that dies leaves the segment to the next claim.
     ///
     /// ```
-    /// # use std::sync::Arc;
+    /// # use std::{sync::Arc, time::Duration};
     /// # use toolcrib_agent::{Agent, RunOptions, Session};
     /// # use toolcrib_core::{NewSession, SessionOwner, SessionStore};
     /// # use toolcrib_models::ScriptedModel;
@@ -209,7 +209,7 @@ impl Agent {
     /// while let Some(session) = Session::claim(&store, None).await? {
     ///     let outcome = agent.segment(RunOptions::default().session(&session)).await;
     ///     println!("{}: {}", session.id(), outcome.end_reason);
-    ///     session.close().await?;
+    ///     session.end_segment(&outcome, Duration::from_secs(10)).await?;
     /// }
     /// # assert_eq!(store.find(&owner, &id)?.turns, 1);
     /// # Ok(())

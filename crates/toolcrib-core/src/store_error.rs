@@ -74,6 +74,15 @@ pub enum SessionStoreError {
         /// The record and the reason.
         what: &'static str,
     },
+    /// The store may lose the intent of a call that may not be repeated, after it has acknowledged it.
+    #[error(
+        "{store} may lose what it acknowledges, since `fsync` is off: a call that may not be repeated is not \
+         made; set fsync = on, or declare accept_loss = true in `[sessions]`"
+    )]
+    NotDurable {
+        /// The store.
+        store: String,
+    },
     /// A newer program has written the store.
     #[error(
         "{store} was written by a newer Toolcrib (its format is {found}, this program reads up to \

@@ -1,9 +1,10 @@
 //! The lease of an open session.
 
 use std::{
+    collections::BTreeSet,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
@@ -37,11 +38,11 @@ pub(super) struct KeptLease {
 /// Cancels the present run of a session.
 type RunToken = Arc<Mutex<CancellationToken>>;
 
-/// The right to write with a lease, and the highest number of a write that the store has returned.
+/// The right to write with a lease, and the numbers of writes that the store has returned.
 #[derive(Clone)]
 pub(super) struct LeaseWriter {
     lease: SessionLease,
-    seen: Arc<AtomicU64>,
+    seen: Arc<Mutex<BTreeSet<u64>>>,
 }
 
 impl LeaseWriter {
@@ -51,9 +52,17 @@ impl LeaseWriter {
         store: &dyn SessionStore,
         records: &[SessionRecord],
     ) -> Result<(), SessionStoreError> {
-        let number = store.write(&self.lease, self.seen.load(Ordering::Acquire), records)?;
-        self.seen.fetch_max(number, Ordering::AcqRel);
-        Ok(())
+        let seen = self.seen.lock().last().copied().unwrap_or_default();
+        let number = store.write(&self.lease, seen, records)?;
+        // A concurrent write may have been acknowledged and lost since `seen` was read; its number is
+        // given again.
+        match self.seen.lock().insert(number) {
+            true => Ok(()),
+            false => {
+                let session = Arc::clone(&self.lease.session);
+                Err(SessionStoreError::WritesLost { session })
+            }
+        }
     }
 }
 

@@ -212,6 +212,10 @@ impl PostgresStore {
             let added = batch.add(record).map_err(|error| self.database.frozen(&error))?;
             added.map_err(|what| out_of_order(&lease.session, what))?;
         }
+        if batch.is_synced && self.may_lose && !self.accepts_loss {
+            let store = self.database.shown.clone();
+            return Err(SessionStoreError::NotDurable { store });
+        }
         let needs_running = batch.needs_running;
         let statement = batch.statement(lease, seen);
         let (sql, values) = statement.map_err(|error| self.database.frozen(&error))?;
