@@ -212,7 +212,7 @@ async fn a_turn_that_waits_is_ended_when_it_is_cancelled() {
 async fn a_running_turn_is_cancelled_from_another_process_and_the_next_one_is_not() {
     let world = World::with(&["Go"]).await;
     let session = world.claim().await.unwrap();
-    let stuck = agent(&model().once(calls([call("a", "wait", json!({}))])).always(says("Done.")))
+    let stuck = agent(&model().then(calls([call("a", "wait", json!({}))])).always(says("Done.")))
         .tool(endless(builder("wait")))
         .build()
         .unwrap();
