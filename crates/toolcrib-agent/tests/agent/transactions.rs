@@ -208,7 +208,10 @@ async fn round_trips(url: &str, iterations: usize, together: usize) -> u64 {
     let store = store.lease_times(LeaseTimes { lease: hour, renew_every: hour });
     let mut model = model();
     for iteration in 0..iterations {
-        let made = (0..together).map(|n| call(&format!("{iteration}-{n}"), "pay", json!({})));
+        let made = (0..together).map(|n| {
+            let id = format!("{iteration}-{n}");
+            call(&id, "pay", json!({ "for": id }))
+        });
         model = model.then(says("").and_calls(made).keep_ids());
     }
     let agent = agent(&model.always(says("Done."))).tool(tool("pay")).max_iterations(100);

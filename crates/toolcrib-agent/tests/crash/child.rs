@@ -283,7 +283,7 @@ impl Observed {
     }
 }
 
-fn append(path: &Path, lines: &str) {
+pub(crate) fn append(path: &Path, lines: &str) {
     let mut file = OpenOptions::new().create(true).append(true).open(path).unwrap();
     file.write_all(lines.as_bytes()).unwrap();
 }

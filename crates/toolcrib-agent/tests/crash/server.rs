@@ -205,7 +205,8 @@ impl Field {
             Some(TurnState::Ended { .. }) => {}
             _ if begun.elapsed() > PATIENCE => {
                 let session = patiently(|| store.read(&owner(), &info.id));
-                return Some(Err(format!("it does not end: {session:?}")));
+                let errors = fs::read_to_string(self.root.join(&name).join("errors.txt"));
+                return Some(Err(format!("it does not end: {session:?} {errors:?}")));
             }
             _ => return None,
         }

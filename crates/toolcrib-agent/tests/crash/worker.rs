@@ -16,7 +16,7 @@ use toolcrib_approvals::{ApprovalKeys, Approvals};
 use toolcrib_core::{LeaseTimes, SessionInfo, SessionOwner, SessionStore};
 use toolcrib_store::PostgresStore;
 
-use crate::child::{Observed, Orders, Points, agent, library, settle};
+use crate::child::{Observed, Orders, Points, agent, append, library, settle};
 
 /// The number of segments at the same time.
 const CONCURRENCY: usize = 8;
@@ -143,12 +143,15 @@ async fn work(orders: &WorkerOrders, store: PostgresStore, points: Arc<Points>) 
             settles: false,
             address: format!("{}/{name}", orders.address),
         };
-        let agent = agent(&orders, &points);
+        let (agent, dir) = (agent(&orders, &points), orders.dir.clone());
         let mut options = RunOptions::default().session(&session);
         let approver = approvals.approver(Some(Arc::clone(session.id())));
         options.turn = options.turn.approver(Arc::new(approver));
         running.spawn(async move {
             let outcome = agent.segment(options).await;
+            if let Some(error) = &outcome.error {
+                append(&dir.join("errors.txt"), &format!("{}\n", error.message));
+            }
             // Without the server, the lease expires.
             let _ = session.end_segment(&outcome, Duration::ZERO).await;
         });

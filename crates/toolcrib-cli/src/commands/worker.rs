@@ -37,8 +37,8 @@ pub(super) async fn worker(
     let token = cancellation.clone();
     with_project(global, purpose, model, &token, async |project| {
         let tells = !global.quiet && !global.json;
-        let agent = agent(project, &Situation::default(), tells);
-        let agent = unless_cancelled(agent, &cancellation).await??;
+        let situation = Situation::default();
+        let agent = unless_cancelled(agent(project, &situation, tells), &cancellation).await??;
         export_spans(agent.engine())?;
         let sessions = project.sessions().clone();
         let store = on_store(move || sessions.open()).await?;

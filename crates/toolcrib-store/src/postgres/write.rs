@@ -51,9 +51,9 @@ macro_rules! all {
     () => {
         concat!(
             records!(
-                ", taken = coalesce($23, taken),
+                ", taken = coalesce($23::bigint, taken),
                     submitted = CASE WHEN $23::bigint IS NULL THEN submitted ELSE submitted[2:] END",
-                " AND ($23 IS NULL OR taken + 1 = $23 AND submitted <> '{}')"
+                " AND ($23::bigint IS NULL OR taken + 1 = $23::bigint AND submitted <> '{}')"
             ),
             ", parts AS (
                 INSERT INTO toolcrib.parts (digest, body, used_ms)
@@ -108,16 +108,16 @@ impl Batch {
             self.spent.extend_from_slice(entries);
             return Ok(Ok(()));
         }
+        if let SessionRecord::Taken(number) = record {
+            self.taken = Some(signed(*number));
+            return Ok(Ok(()));
+        }
         let begins = matches!(record, SessionRecord::TurnBegan { .. });
         self.needs_running.get_or_insert(!begins);
         match self.is_running {
             Some(true) if begins => return Ok(Err(BEGAN_TWICE)),
             Some(false) if !begins => return Ok(Err(OUTSIDE_TURN)),
             _ => {}
-        }
-        if let SessionRecord::Taken(number) = record {
-            self.taken = Some(signed(*number));
-            return Ok(Ok(()));
         }
         if let SessionRecord::Sent(part) = record {
             self.bytes += part.json.len();

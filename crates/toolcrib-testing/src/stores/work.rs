@@ -43,7 +43,7 @@ fn begins(
     number: u64,
 ) -> Result<(), SessionStoreError> {
     let message = SessionRecord::Message(Message::user("go"));
-    write(store, lease, &[began(), SessionRecord::Taken(number), message])
+    write(store, lease, &[SessionRecord::Taken(number), began(), message])
 }
 
 fn submitted(

@@ -282,9 +282,8 @@ fn the_suite_finds_each_fault() {
         (Fault::ForgetsLoss, "a writer that has seen more writes than there are must learn it"),
         (Fault::LosesWrite, "a store must keep each write that it has acknowledged"),
         (Fault::ForgetsMessage, "submitted messages must be counted and listed"),
-        (Fault::KeepsMessage, "a message that was taken must not be claimed again"),
+        (Fault::KeepsMessage, "a turn must not take a message before its time"),
         (Fault::ClaimsTwice, "a claimed session must not be claimed again"),
-        (Fault::ClaimsTwice, "each of several sessions must be claimed once"),
         (Fault::NeverCancels, "a renewal must tell of a cancellation"),
         (Fault::NoLock, "each of several concurrent writes must have its number"),
     ] {
