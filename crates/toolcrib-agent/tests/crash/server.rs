@@ -33,7 +33,7 @@ const OPEN: usize = 60;
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// The greatest number of a point at which a worker kills itself.
-const MOST_POINTS: u64 = 1_500;
+const MOST_POINTS: u64 = 500;
 
 struct Field {
     root: PathBuf,
@@ -112,7 +112,7 @@ impl Field {
             orders.put_into(&mut command);
             let mut process = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
             if !kills_itself {
-                let until = Instant::now() + Duration::from_millis(200 + random.below(4_000));
+                let until = Instant::now() + Duration::from_millis(100 + random.below(1_500));
                 while Instant::now() < until && !self.is_over() {
                     thread::sleep(Duration::from_millis(10));
                 }

@@ -23,7 +23,7 @@ const CONCURRENCY: usize = 8;
 
 /// Short, since each kill costs the time of a lease.
 const LEASE: LeaseTimes =
-    LeaseTimes { lease: Duration::from_millis(1_500), renew_every: Duration::from_millis(300) };
+    LeaseTimes { lease: Duration::from_millis(1_000), renew_every: Duration::from_millis(250) };
 
 /// The pause of a worker without work, or without a server.
 const PAUSE: Duration = Duration::from_millis(30);
