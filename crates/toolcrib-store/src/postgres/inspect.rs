@@ -19,12 +19,10 @@ const SETTINGS: &str = concat!(
         (SELECT coalesce(reset_val, setting) FROM pg_settings WHERE name = 'synchronous_commit'),
         current_setting('synchronous_standby_names'),
         (SELECT count(*) FROM pg_stat_get_wal_senders()), pg_is_in_recovery(),
-        (SELECT string_agg(tablename, ', ' ORDER BY tablename) FROM pg_tables
-            WHERE schemaname = 'toolcrib' AND NOT (
-                has_table_privilege('toolcrib.' || tablename, 'SELECT')
-                AND has_table_privilege('toolcrib.' || tablename, 'INSERT')
-                AND has_table_privilege('toolcrib.' || tablename, 'UPDATE')
-                AND has_table_privilege('toolcrib.' || tablename, 'DELETE'))),
+        (SELECT string_agg(relname, ', ' ORDER BY relname) FROM pg_class
+            WHERE relnamespace = to_regnamespace('toolcrib') AND relkind = 'r' AND NOT (
+                has_table_privilege(oid, 'SELECT') AND has_table_privilege(oid, 'INSERT')
+                AND has_table_privilege(oid, 'UPDATE') AND has_table_privilege(oid, 'DELETE'))),
         current_user::text, ",
     now!()
 );

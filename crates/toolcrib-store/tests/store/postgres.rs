@@ -108,6 +108,26 @@ fn an_intent_that_can_vanish_is_refused_unless_the_loss_is_accepted() {
     store.clone().accept_loss(true).write(&lease, 0, &[intent(false)]).unwrap();
 }
 
+#[test]
+fn the_inspection_names_what_the_role_may_not_do() {
+    let Some(url) = url() else { return };
+    let problems = |store: &PostgresStore| -> Vec<&'static str> {
+        let found = store.inspect().unwrap();
+        found.into_iter().filter(|one| one.problem.is_some()).map(|one| one.name).collect()
+    };
+    assert_eq!(problems(&PostgresStore::connect(&url).unwrap()), ["fsync"]);
+    let server = PostgresServer::shared().unwrap();
+    let name = url.rsplit('=').next().unwrap();
+    let grants = format!(
+        "CREATE ROLE reader_{name} LOGIN; GRANT USAGE ON SCHEMA toolcrib TO reader_{name};
+        GRANT SELECT ON ALL TABLES IN SCHEMA toolcrib TO reader_{name};
+        ALTER ROLE reader_{name} SET synchronous_commit = off"
+    );
+    server.psql(name, &grants).unwrap();
+    let reader = PostgresStore::connect(&server.url(&format!("reader_{name}"), name)).unwrap();
+    assert_eq!(problems(&reader), ["fsync", "synchronous_commit", "rights"]);
+}
+
 /// An older program has created the tables, and one writes while a newer one migrates them.
 #[test]
 fn a_migration_adds_to_the_tables_of_an_older_program() {
