@@ -159,6 +159,10 @@ pub(crate) fn settle(
             continue;
         }
         let id = &review.stored.id;
+        // A call that was parked twice outlives its session, which is judged already.
+        if !dir(&review.stored).exists() {
+            continue;
+        }
         let call_id = review.stored.call.call_id.clone().unwrap_or_default();
         points.pass();
         // The same decision of each call, also after a crash.
