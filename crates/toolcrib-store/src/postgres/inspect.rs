@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use tokio_postgres::Row;
 use toolcrib_core::SessionStoreError;
 
 use super::{PostgresStore, now, params};
@@ -39,8 +40,38 @@ pub struct ServerFinding {
     pub problem: Option<&'static str>,
 }
 
+fn finding(
+    name: &'static str,
+    found: impl Into<String>,
+    is_fine: bool,
+    problem: &'static str,
+) -> ServerFinding {
+    ServerFinding { name, found: found.into(), problem: (!is_fine).then_some(problem) }
+}
+
 /// Whether the server has on its disk what it acknowledges as synced.
 pub(super) const IS_DURABLE: &str = "SELECT current_setting('fsync') = 'on'";
+
+const FSYNC: &str = "a crash of the machine loses the intent of a call that was made: set fsync = on; until \
+    then calls that may not be repeated are refused";
+
+const FULL_PAGES: &str =
+    "a crash of the machine may damage the database: set full_page_writes = on";
+
+const COMMIT: &str = "the server acknowledges writes before they are on its disk. Toolcrib sets it on its own \
+    connections; set it to `on` for all that decide on approvals";
+
+const STANDBYS: &str = "a standby that replaces the server may lack the intent of a call that was made: name one \
+    in synchronous_standby_names, and keep synchronous_commit = on or remote_apply";
+
+const POOLER: &str = "prepared statements and settings of a connection are lost: set the pooler to session mode, \
+    such as pool_mode = session";
+
+const RIGHTS: &str = "let the owner of the schema `toolcrib` grant SELECT, INSERT, UPDATE and DELETE on its \
+    tables to this role";
+
+const CLOCK: &str = "approvals expire by the clock of a machine: synchronize the clocks of the server and of this \
+    machine";
 
 impl PostgresStore {
     /// Inspects the server: its version, what an acknowledged write survives, standbys, a pooler on the way,
@@ -51,102 +82,38 @@ impl PostgresStore {
     pub fn inspect(&self) -> Result<Vec<ServerFinding>, SessionStoreError> {
         let asked = SystemTime::now();
         let rows = self.read(SETTINGS, params![])?;
-        let half = asked.elapsed().unwrap_or_default() / 2;
+        let here = asked + asked.elapsed().unwrap_or_default() / 2;
         let row = rows.first().ok_or_else(|| self.damaged("a query without a row"))?;
-        let [version, fsync, full_pages, commit, standbys, user] = [0, 2, 3, 4, 5, 9]
-            .map(|column| row.get::<_, Option<String>>(column).unwrap_or_default());
-        let (number, senders): (i32, i64) = (row.get(1), row.get(6));
-        let missing: Option<String> = row.get(8);
-        let finding = |name, found: String, is_fine: bool, problem| ServerFinding {
-            name,
-            found,
-            problem: (!is_fine).then_some(problem),
-        };
         let is_standby: bool = row.get(7);
         let has_pooler = self.has_transaction_pooler()?;
+        let missing: Option<String> = row.get(8);
+        let user: String = row.get(9);
         let server = SystemTime::UNIX_EPOCH + Duration::from_millis(super::unsigned(row, 10));
-        let here = asked + half;
         let apart = server.duration_since(here).or_else(|_| here.duration_since(server));
         let apart = apart.unwrap_or_default();
-        Ok(vec![
-            finding(
-                "version",
-                version,
-                number >= OLDEST,
-                "update the server to PostgreSQL 13 or newer",
-            ),
-            finding(
-                "fsync",
-                fsync.clone(),
-                fsync == "on",
-                "a crash of the machine loses the intent \
-                of a call that was made: set fsync = on; until then calls that may not be repeated are \
-                refused",
-            ),
-            finding(
-                "full_page_writes",
-                full_pages.clone(),
-                full_pages == "on",
-                "a crash of the \
-                machine may damage the database: set full_page_writes = on",
-            ),
-            finding(
-                "synchronous_commit",
-                commit.clone(),
-                commit != "off",
-                "the server acknowledges \
-                writes before they are on its disk. Toolcrib sets it on its connections; set it to `on` \
-                for other programs that decide on approvals or read intents",
-            ),
-            finding(
-                "standbys",
-                match senders {
-                    0 => "none".to_owned(),
-                    _ => format!("{senders}, synchronous_standby_names = '{standbys}'"),
-                },
-                senders == 0 || !standbys.is_empty() && commit != "local",
-                "a standby that replaces the \
-                server may lack the intent of a call that was made: name one in \
-                synchronous_standby_names, and keep synchronous_commit = on or remote_apply, if one is to \
-                replace the server",
-            ),
+        let role = if is_standby { "standby" } else { "primary" };
+        let pooler = match has_pooler {
+            true => "changes the server connection between transactions",
+            false => "none, or in session mode",
+        };
+        let rights = match &missing {
+            Some(tables) => format!("{user} may not use {tables}"),
+            None => format!("{user} may use all tables"),
+        };
+        let clock = format!("{:.1} s apart", apart.as_secs_f64());
+        let mut all = durability(row);
+        all.extend([
             finding(
                 "role",
-                match is_standby {
-                    true => "standby".to_owned(),
-                    false => "primary".to_owned(),
-                },
+                role,
                 !is_standby,
-                "the server is a standby and cannot be written: connect to the primary",
+                "a standby cannot be written: connect to the primary",
             ),
-            finding(
-                "pooler",
-                match has_pooler {
-                    true => "changes the server connection between transactions".to_owned(),
-                    false => "none, or in session mode".to_owned(),
-                },
-                !has_pooler,
-                "prepared statements and settings of a connection are lost: set the pooler \
-                to session mode, such as pool_mode = session",
-            ),
-            finding(
-                "rights",
-                match &missing {
-                    Some(tables) => format!("{user} may not use {tables}"),
-                    None => format!("{user} may use all tables"),
-                },
-                missing.is_none(),
-                "let the owner of the schema `toolcrib` grant SELECT, INSERT, UPDATE \
-                and DELETE on its tables to this role",
-            ),
-            finding(
-                "clock",
-                format!("{:.1} s apart", apart.as_secs_f64()),
-                apart < CLOCKS,
-                "approvals expire by the clock of a machine: synchronize the clocks of the server and \
-                of this machine",
-            ),
-        ])
+            finding("pooler", pooler, !has_pooler, POOLER),
+            finding("rights", rights, missing.is_none(), RIGHTS),
+            finding("clock", clock, apart < CLOCKS, CLOCK),
+        ]);
+        Ok(all)
     }
 
     /// Whether a pooler gives a connection another server process while another client is in a transaction.
@@ -163,4 +130,30 @@ impl PostgresStore {
             Ok(before != after)
         })
     }
+}
+
+/// The version, and what an acknowledged write survives.
+fn durability(row: &Row) -> Vec<ServerFinding> {
+    let [version, fsync, full_pages, commit, standbys] =
+        [0, 2, 3, 4, 5].map(|column| row.get::<_, Option<String>>(column).unwrap_or_default());
+    let (number, senders): (i32, i64) = (row.get(1), row.get(6));
+    let copied = match senders {
+        0 => "none".to_owned(),
+        _ => format!("{senders}, synchronous_standby_names = '{standbys}'"),
+    };
+    let is_copied = senders == 0 || !standbys.is_empty() && !matches!(&*commit, "off" | "local");
+    let [has_fsync, has_full_pages] = [&fsync, &full_pages].map(|setting| setting == "on");
+    let waits = commit != "off";
+    vec![
+        finding(
+            "version",
+            version,
+            number >= OLDEST,
+            "update the server to PostgreSQL 13 or newer",
+        ),
+        finding("fsync", fsync, has_fsync, FSYNC),
+        finding("full_page_writes", full_pages, has_full_pages, FULL_PAGES),
+        finding("synchronous_commit", commit, waits, COMMIT),
+        finding("standbys", copied, is_copied, STANDBYS),
+    ]
 }
