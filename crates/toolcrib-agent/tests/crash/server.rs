@@ -210,7 +210,13 @@ impl Field {
             }
             _ => return None,
         }
+        // A synced write: the end of the turn was not one, and may still be lost with the server.
+        let flush = NewSession { owner: owner(), name: None, personality: "default".into() };
+        patiently(|| store.cancel(&owner(), &store.create(&flush)?.id));
         let session = patiently(|| store.read(&owner(), &info.id));
+        if matches!(session.info.last_turn, Some(TurnState::Running)) {
+            return None;
+        }
         let dir = self.root.join(&name);
         let verdict = verdict::on_server(&dir, &session, &self.counter.of(&name));
         let verdict = verdict.and_then(|()| match session.info.submitted {
