@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// The numbers of sessions and of stops of the server, unless the arguments name others.
-const NUMBERS: [&str; 2] = ["10000", "500"];
+const NUMBERS: (&str, &str) = ("10000", "500");
 
 const TEST: [&str; 5] = ["test", "--package", "toolcrib-agent", "--test", "crash"];
 
@@ -16,9 +16,10 @@ const HELP: &str = "a line that begins with FAILED names the session and what ha
 
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
     let given: Vec<String> = env::args().skip(2).collect();
-    let number = |at: usize| given.get(at).map_or(NUMBERS[at], String::as_str);
+    let number = |at: usize, usual| given.get(at).map_or(usual, String::as_str);
     let mut cargo = workspace.cargo(TEST);
-    cargo.env("TOOLCRIB_SCHEDULES", number(0)).env("TOOLCRIB_STOPS", number(1));
+    cargo.env("TOOLCRIB_SCHEDULES", number(0, NUMBERS.0));
+    cargo.env("TOOLCRIB_STOPS", number(1, NUMBERS.1));
     // Without PostgreSQL, this command has nothing to check.
     cargo.env("CI", "1");
     run(&mut cargo, HELP)

@@ -122,7 +122,7 @@ struct FindingJson<'a> {
     name: &'a str,
     ok: bool,
     found: &'a str,
-    /// What is wrong, and what to do.
+    /// The problem, and what to do.
     problem: Option<&'a str>,
 }
 

@@ -153,7 +153,7 @@ pub trait SessionStore: Send + Sync + 'static {
     /// A failure of the store.
     fn release(&self, lease: &SessionLease) -> Result<(), SessionStoreError>;
 
-    /// Adds a message to those that the owner's session of an id is to run, each in a turn of its own. Needs
+    /// Adds a message to those that the owner's session of an id is to run, each in a separate turn. Needs
     /// no lease. Survives the loss of power.
     ///
     /// # Errors
@@ -169,7 +169,7 @@ pub trait SessionStore: Send + Sync + 'static {
     /// Leases a session that has work, of one owner or of all, for a time; `None` if there is none. Of several
     /// that claim a session, one gets it. Those without a write come first that have waited longest.
     ///
-    /// A session that no lease holds has work if
+    /// A session without a valid lease has work if
     /// - its last turn has ended, and a [submitted](Self::submit) message waits; or
     /// - its last turn has not ended, and the last lease has expired, instead of being released; or
     /// - its last turn has not ended, and after the last claim a call of it was
@@ -184,7 +184,7 @@ pub trait SessionStore: Send + Sync + 'static {
     ) -> Result<Option<ClaimedSession>, SessionStoreError>;
 
     /// Removes the submitted messages of the owner's session of an id, and marks its turn, unless it has
-    /// ended, as one to be cancelled. Whoever has the lease learns it from its next
+    /// ended, as one to be cancelled. The process with the lease learns it from its next
     /// [renewal](Self::renew). Returns whether there was a message or a turn.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! What a server promises, for an operator.
+//! The promises of a server, for an operator.
 
 use std::time::{Duration, SystemTime};
 
@@ -34,9 +34,9 @@ const SETTINGS: &str = concat!(
 pub struct ServerFinding {
     /// The property, such as `fsync`.
     pub name: &'static str,
-    /// What was found.
+    /// The value that was found.
     pub found: String,
-    /// What is wrong with it, and what to do; `None` if it is fine.
+    /// The problem, and what to do; `None` if it is fine.
     pub problem: Option<&'static str>,
 }
 
