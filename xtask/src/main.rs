@@ -17,6 +17,7 @@
 //! - `jdk`: a Java development kit, whose programs tests run under the default limits.
 //! - `harm`: runs the tests of the faults that were found from outside.
 //! - `frameworks`: runs the programs of `examples/frameworks`, a separate workspace, and compares pages with programs.
+//! - `crash`: kills workers on a PostgreSQL store, stops its server at once, and cuts connections.
 //! - `crash_table`: kills the same loop in Toolcrib and in other systems, and writes what happened into `docs/crash-table.md`.
 //! - `conformance`: the official MCP conformance suite, run on the gateway and on the client.
 //! - `cargo_deny`: licenses, bans and sources of the dependencies, by cargo-deny.
@@ -51,6 +52,7 @@ mod browser;
 mod cargo_deny;
 mod conformance;
 mod counts;
+mod crash;
 mod crash_table;
 mod example;
 mod frameworks;
@@ -83,9 +85,9 @@ use std::process::ExitCode;
 use crate::{
     steps::{
         API, ATTACKS, BENCH, BENCH_GATEWAY, BENCH_LOOPS, BLESS, BLESS_API, BLESS_CONFORMANCE, BOOK,
-        CONFIGS, CONFORMANCE, COUNTS, CRASH_TABLE, EXAMPLE, FRAMEWORKS, FULL, HARM, LINT, ORACLE,
-        OTLP, PACKAGE, PACKAGE_LICENSES, PACKAGE_MUSL, PEERS, PORTABLE, PROSE, SANITIZE_BENCH,
-        SEARCH_BENCH, SEARCH_CHOOSE, SHAPE, TEST,
+        CONFIGS, CONFORMANCE, COUNTS, CRASH, CRASH_TABLE, EXAMPLE, FRAMEWORKS, FULL, HARM, LINT,
+        ORACLE, OTLP, PACKAGE, PACKAGE_LICENSES, PACKAGE_MUSL, PEERS, PORTABLE, PROSE,
+        SANITIZE_BENCH, SEARCH_BENCH, SEARCH_CHOOSE, SHAPE, TEST,
     },
     workspace::Workspace,
 };
@@ -129,6 +131,9 @@ Commands:
             the same for `toolcrib serve`, compared with third-party gateways, which it installs (104 MB)
   bench loops
             the agent loop beside those of rig, Vercel's ai and pydantic-ai, which it installs (60 MB)
+  crash [SESSIONS [STOPS]]
+            workers on a PostgreSQL store, which are killed, while its server is stopped at once and connections
+            are cut: 10,000 sessions and 500 stops, unless the arguments say otherwise
   crash-table [ROW…]
             what happens to effects when a process is killed, in Toolcrib and in other systems, which it installs
             (700 MB), into docs/crash-table.md; TOOLCRIB_KILLS=20 tries a row, and writes nothing; --page writes
@@ -180,6 +185,7 @@ fn main() -> ExitCode {
         ["bench"] => BENCH,
         ["bench", "gateway"] => BENCH_GATEWAY,
         ["bench", "loops"] => BENCH_LOOPS,
+        ["crash", ..] => CRASH,
         ["crash-table", ..] => CRASH_TABLE,
         ["sanitize-bench"] => SANITIZE_BENCH,
         ["search-bench"] => SEARCH_BENCH,

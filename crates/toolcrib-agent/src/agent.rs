@@ -181,6 +181,47 @@ impl Agent {
     pub fn resume(&self, options: impl Into<RunOptions>) -> Run {
         Run::new(Arc::clone(&self.0), None, options.into())
     }
+
+    /// Prepares the next segment of a session that was [claimed](Session::claim): it [runs](Self::run) its
+    /// submitted message, or [resumes](Self::resume) its turn, until the answer or until calls wait for
+    /// approval. A process that dies leaves the segment to the next claim.
+    ///
+    /// ```
+    /// # use std::{sync::Arc, time::Duration};
+    /// # use toolcrib_agent::{Agent, RunOptions, Session};
+    /// # use toolcrib_core::{NewSession, SessionOwner, SessionStore};
+    /// # use toolcrib_models::ScriptedModel;
+    /// # use toolcrib_store::SqliteStore;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let model = ScriptedModel::from_toml("script.toml", r#"
+    /// #     [[rule]]
+    /// #     text = "Hello."
+    /// # "#)?;
+    /// # let agent = Agent::builder().model(model).build()?;
+    /// let store: Arc<dyn SessionStore> = Arc::new(SqliteStore::in_memory()?);
+    /// let owner = SessionOwner::principal("ann");
+    /// let new = NewSession { owner: owner.clone(), name: None, personality: "default".into() };
+    /// let id = store.create(&new)?.id;
+    /// Session::submit(&store, &owner, &id, "Hello").await?;
+    ///
+    /// // In another process:
+    /// while let Some(session) = Session::claim(&store, None).await? {
+    ///     let outcome = agent.segment(RunOptions::default().session(&session)).await;
+    ///     println!("{}: {}", session.id(), outcome.end_reason);
+    ///     session.end_segment(&outcome, Duration::from_secs(10)).await?;
+    /// }
+    /// # assert_eq!(store.find(&owner, &id)?.turns, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn segment(&self, options: impl Into<RunOptions>) -> Run {
+        let mut options = options.into();
+        let submitted = options.session.as_ref().and_then(Session::submitted);
+        let message = submitted.map(|message| Arc::clone(&message.text));
+        options.submitted = submitted.map(|message| message.number);
+        Run::new(Arc::clone(&self.0), message, options)
+    }
 }
 
 toolcrib_core::__internal::debug_fields!(

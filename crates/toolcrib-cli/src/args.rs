@@ -19,6 +19,7 @@ mod sessions;
 mod trace;
 mod trust;
 mod usage;
+mod work;
 
 use std::path::PathBuf;
 
@@ -45,6 +46,7 @@ pub(crate) use self::{
     trace::{ReplayArgs, RunsArgs, TraceArgs},
     trust::{FreshArgs, OfflineArgs, TrustArgs},
     usage::{Day, UsageArgs, UsageGrouping},
+    work::{CancelArgs, FollowArgs, SubmitArgs, WorkCommand, WorkerArgs},
 };
 
 /// The layout of `toolcrib --help`. Clap has no headings for subcommands; a test compares this list
@@ -67,6 +69,12 @@ Use its tools:
   serve    Serve the tools over MCP: on standard input and output, or over HTTP
   acp      Serve the project as an agent to an editor, over the Agent Client Protocol
   install  Add the gateway to the configuration of an MCP client, or remove it
+
+Let workers run it, on one machine or several:
+  submit   Submit a message to a session, for a worker to run
+  worker   Run submitted messages, and continue the runs of processes that died
+  follow   Print the messages of a session as they are stored, until its run ends
+  cancel   Cancel the run of a session, and its submitted messages, on whatever machine
 
 Sessions of `run`, `chat` and `acp`:
   sessions List the sessions of a project, or delete some
@@ -96,7 +104,7 @@ Inspect it:
   lock     Show and accept changed definitions of servers and hubs
   discover List the MCP servers that editors on this machine have configured
   check-server Check an MCP server for its author: messages, definitions, results, cost
-  doctor   Show which sandboxes this machine enforces, each proven by denied acts
+  doctor   Show which sandboxes this machine enforces, and what the store's database promises
 
 For shells, editors and packages:
   completions Print the completions of a shell
@@ -112,8 +120,8 @@ const GLOBAL: &str = "Global options";
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  success: the model answered or reached the iteration limit; `serve` or `acp` was stopped by \
-Ctrl-C or SIGTERM, or its input was closed
+  0  success: the model answered or reached the iteration limit; `serve`, `acp` or `worker` was \
+stopped by Ctrl-C or SIGTERM, or its input was closed
   1  failure, one of these:
      - the run failed, timed out or reached a limit of `[limits]` or `[budget]`
      - its session is in use or cannot be stored
@@ -123,9 +131,9 @@ Ctrl-C or SIGTERM, or its input was closed
      - `lock diff` has changes, or `lock` cannot list a source
      - `find` does not find the expected tool
      - `replay` differs
-     - `doctor` finds a sandbox that is not enforced
+     - `doctor` finds a sandbox that is not enforced, or a problem of the store's database
   2  error in the command line or in the project
-  3  cancelled by Ctrl-C or SIGTERM; `serve` only when a second signal ends it at once
+  3  cancelled by Ctrl-C, SIGTERM or `cancel`; `serve` and `worker` only when a second signal ends it at once
   4  waiting: the run or the call needs an approval, see `toolcrib approvals`
   5  the answer of the run is cut off: it reached the model's output limit
   6  the model's answer was empty, also after retries";
@@ -333,6 +341,8 @@ It shows the change first, and writes one entry: the absolute path of this progr
 of `serve`. Comments and layout of the file stay. No secret is written: variables of the environment \
 come from the client. See docs/clients.md.")]
     Install(InstallArgs),
+    #[command(flatten)]
+    Work(WorkCommand),
     /// List the sessions of a project, or delete some
     #[command(after_help = "\
 Examples:
@@ -552,16 +562,17 @@ request. Options come before the program.
 The exit code is 0 without errors, 1 with errors (with --strict also with warnings), 2 if the program \
 is not found. Notes do not change it.")]
     CheckServer(CheckServerArgs),
-    /// Show which sandboxes this machine enforces, each proven by denied acts
+    /// Show which sandboxes this machine enforces, and what the store's database promises
     #[command(after_help = "\
 Examples:
   toolcrib doctor
   toolcrib doctor --json
   setpriv --reuid nobody toolcrib doctor
 
-A child process enters each sandbox and tries what it must not do. It needs no project. The exit code \
-is 0 if every sandbox is enforced, and 1 if one is not: its line says what is missing and how to get \
-it. See docs/protection.md#sandboxes.")]
+A child process enters each sandbox and tries what it must not do. It needs no project. With a project or \
+--store in a PostgreSQL database, it inspects the server: durability, standbys, poolers, rights, clock. \
+The exit code is 1 if a sandbox is not enforced or the database has a problem: its line says what to do. \
+See docs/protection.md#sandboxes and docs/sessions.md#postgresql.")]
     Doctor,
     /// Print the completions of a shell
     #[command(after_help = "\

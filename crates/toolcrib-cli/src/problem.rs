@@ -56,6 +56,11 @@ impl Form {
 }
 
 impl Problem {
+    /// Its text.
+    pub(crate) fn message(&self) -> &str {
+        &self.error.message
+    }
+
     /// An error in the command line.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::new(exit::USAGE, "usage", message)

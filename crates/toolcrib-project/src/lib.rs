@@ -43,6 +43,7 @@ mod skills;
 mod user;
 
 pub use toolcrib_config::{Diagnostic, Diagnostics, Help, Severity, Spot};
+pub use toolcrib_store::ServerFinding;
 
 #[doc(hidden)]
 pub use self::user::private::folder_of_user;

@@ -34,6 +34,7 @@ mod trace;
 mod trust;
 mod usage;
 mod warnings;
+mod work;
 
 use std::path::{Path, PathBuf};
 
@@ -57,7 +58,7 @@ pub(crate) use self::{
         ConfiguredFile, ConfiguredServer, DiscoverJson, InstallJson, client_change, discovered,
         installed, server_entry,
     },
-    doctor::{Checkup, DoctorJson, checkup},
+    doctor::{Checkup, DoctorJson, checkup, is_store_fine, store_checkup},
     explain::why,
     find::{ExpectedTool, FindJson, FoundTool, found},
     json::{CallJson, MenuJson, ProblemJson, RunJson, checked},
@@ -94,6 +95,10 @@ pub(crate) use self::{
     trust::{TrustJson, all_trusted, changes, kept, notice, powers, trust_removed, trusted},
     usage::{BudgetLine, UsageJson, UsageLine, budget, usage},
     warnings::{diagnostics, warnings},
+    work::{
+        Follower, claim_failed, json_line, segment_ended, segment_failed, segment_left,
+        session_cancelled, submitted, worker_begins,
+    },
 };
 use self::{
     print::say,

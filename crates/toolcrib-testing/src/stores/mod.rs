@@ -22,6 +22,7 @@ mod search;
 mod start;
 mod usage;
 mod violations;
+mod work;
 mod writes;
 
 use std::{fmt, time::Duration};
@@ -52,6 +53,7 @@ pub fn check_session_store(store: &dyn SessionStore) -> Result<(), StoreViolatio
         ("owners", owners::check(store, &mut broken)),
         ("leases", leases::check(store, &mut broken)),
         ("writes", writes::check(store, &mut broken)),
+        ("work", work::check(store, &mut broken)),
         ("search", search::check(store, &mut broken)),
         ("retention", retention::check(store, &mut broken)),
     ];
