@@ -224,7 +224,7 @@ mod attacks {
         ("CREATE VIRTUAL TABLE t USING fts5(x)", "the statement writes"),
         ("INSERT INTO notes (notes) VALUES ('optimize')", "the statement writes"),
         ("INSERT INTO places VALUES (2, 0, 1)", "the statement writes"),
-        ("INSERT INTO places_node VALUES (9, x'00')", "places_node may not be modified"),
+        ("INSERT INTO places_node VALUES (9, x'00')", "the statement writes"),
         ("DELETE FROM places_rowid", "places_rowid may not be modified"),
         ("ATTACH 'x.db' AS x", "remove ATTACH"),
         ("PRAGMA writable_schema = ON", "remove PRAGMA"),

@@ -135,6 +135,10 @@ fn a_credential_that_is_an_ordinary_parameter_was_asked_of_the_model() {
     assert!(sent.contains(&format!("\r\ncookie: sid={SECRET}\r\n")), "{sent}");
     let menu = project.json(&["menu"]).1.to_string();
     assert!(!menu.contains("\"token\"") && !menu.contains("\"sid\""), "{menu}");
+    // The names of headers ignore case.
+    let lower = self::project(&server, ("o.json", &text), "auth = { ToKeN = 'secret:KEY' }");
+    let sent = requested(&lower, &server, &["cp"]).to_lowercase();
+    assert!(sent.contains(&format!("\r\ntoken: {SECRET}\r\n")), "{sent}");
     // Without a parameter to fill, the scheme is needed.
     let why = project.toolcrib(&["menu", "--why"]).stdout;
     assert!(why.contains("security scheme `o`"), "{why}");
@@ -155,20 +159,36 @@ fn a_credential_that_is_an_ordinary_parameter_was_asked_of_the_model() {
 #[test]
 fn what_a_document_has_twice_was_lost_silently() {
     let server = Server::start();
-    let text = r#"{"openapi": "3.0.3", "paths": {
+    let text = r##"{"openapi": "3.0.3", "components": {"pathItems": {"d": {"delete": {}}}}, "paths": {
         "/a": {"get": {"operationId": "gone"}},
-        "/a": {"get": {"operationId": "same"}},
-        "/b/{id}": {"get": {"operationId": "same"}},
+        "/a": {"get": {"operationId": "same"}, "trace": {}, "x-note": 1, "summary": "A."},
+        "/b/{id}": {
+            "get": {"operationId": "same"},
+            "parameters": [{"name": "id", "in": "path"}, {"name": "id", "in": "path"}, {"name": "id", "in": "query"}],
+            "put": {"parameters": [
+                {"name": "X-A", "in": "header"}, {"name": "x-a", "in": "header"},
+                {"name": "q", "in": "query"}, {"name": "q", "in": "query"}, {"name": "id", "in": "path"}
+            ]}
+        },
+        "/c": {"get": "text", "put": null, "Post": {}, "gett": {}},
+        "/d": {"$ref": "#/components/pathItems/d", "put": {}, "x-note": {}},
+        "/none": null,
         "/b/{name}": {"get": {"operationId": "b2"}},
         "no-slash": {"get": {"operationId": "lost"}}
-    }}"#;
+    }}"##;
     let project = project(&server, ("o.json", text), "");
     let said = warnings(&project);
     for part in [
         "keys that occur twice in an object: `/a`",
         "the operationId `same` more than once: `GET /a`, `GET /b/{id}`",
         "one operation more than once: `GET /b/{id}`, `GET /b/{name}`",
-        "paths that cannot be read: `no-slash`",
+        "paths that cannot be read: `/none`, `no-slash`",
+        "operations of the method TRACE, which is not called: `TRACE /a`",
+        "operations that are not maps: `GET /c`, `PUT /c`",
+        "unknown keys of paths: `Post /c`, `gett /c`",
+        "operations beside a `$ref`, which replaces them: `PUT /d`",
+        "parameters more than once in a list: `id in path of /b/{id}`, `x-a in header of PUT /b/{id}`, \
+         `q in query of PUT /b/{id}`",
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }
@@ -241,7 +261,10 @@ fn each_pattern(
         assert!(said.contains("`q`"), "{pattern}: {said}");
     }
     let said = refused(&of("^(?!x)(a|a)*\\1b$"), &"a".repeat(60));
-    assert!(said.contains("too many steps"), "{said}");
+    assert!(said.contains("`q`: comparing it with its pattern takes too many steps"), "{said}");
+    // This one is not compared at all.
+    let said = refused(&of("^(?!x)[a-z]+$"), &"a".repeat(5_000));
+    assert!(said.contains("`q`: comparing it with its pattern takes too many steps"), "{said}");
     let broken = of("^(?!x)[").toolcrib(&["check"]);
     assert_eq!(broken.code, Some(2), "{}", broken.stdout);
     assert!(broken.stderr.contains("the pattern cannot be read"), "{}", broken.stderr);
