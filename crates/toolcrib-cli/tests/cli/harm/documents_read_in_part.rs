@@ -344,22 +344,25 @@ const PEAK: &str = "import resource, subprocess, sys
 code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
 print(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)";
 
-/// The bytes of a document, and the largest memory of `check` over it.
+/// The bytes of a document whose operations have one of `shapes` shared schemas, and the largest memory of `check`
+/// over it. Each of the schemas refers to the next.
 #[cfg(target_os = "linux")]
-fn peak_of_check(server: &Server, operations: usize) -> (usize, u64) {
+fn peak_of_check(server: &Server, operations: usize, shapes: usize) -> (usize, u64) {
     let properties: serde_json::Map<_, _> = (0..30)
         .map(|i| (format!("property_{i}"), json!({ "type": "string", "maxLength": 40 })))
         .collect();
-    let shared = json!({
-        "description": "A record.",
-        "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Shared" } } },
-    });
+    let reference =
+        |shape: usize| json!({ "$ref": format!("#/components/schemas/Shared_{shape}") });
     let parameters = json!([
         { "name": "id", "in": "query", "description": "The identifier.", "schema": { "type": "string" } },
         { "name": "limit", "in": "query", "description": "How many.", "schema": { "type": "integer" } },
     ]);
     let paths: serde_json::Map<_, _> = (0..operations)
         .map(|i| {
+            let shared = json!({
+                "description": "A record.",
+                "content": { "application/json": { "schema": reference(i % shapes) } },
+            });
             let operation = json!({ "post": {
                 "operationId": format!("op_{i}"),
                 "summary": format!("Changes the record {i}."),
@@ -371,7 +374,14 @@ fn peak_of_check(server: &Server, operations: usize) -> (usize, u64) {
         })
         .collect();
     let mut text: Value = serde_json::from_str(&document(&json!(paths))).unwrap();
-    text["components"]["schemas"]["Shared"] = json!({ "type": "object", "properties": properties });
+    for shape in 0..shapes {
+        let mut properties = properties.clone();
+        if shape + 1 < shapes {
+            properties.insert("next".to_owned(), reference(shape + 1));
+        }
+        text["components"]["schemas"][format!("Shared_{shape}")] =
+            json!({ "type": "object", "properties": properties });
+    }
     let text = text.to_string();
     let project = project(server, ("o.json", &text), "");
     let check = project.command(&["check"]);
@@ -391,12 +401,19 @@ fn peak_of_check(server: &Server, operations: usize) -> (usize, u64) {
     (text.len(), peak.parse::<u64>().unwrap() * 1024)
 }
 
+/// The limit of operations that become tools.
+#[cfg(target_os = "linux")]
+const MOST_OPERATIONS: usize = 5_000;
+
 #[cfg(target_os = "linux")]
 #[test]
 fn the_memory_of_a_document_grew_with_operations_times_schemas() {
     let server = Server::start();
-    let (_, few) = peak_of_check(&server, 10);
-    let (bytes, all) = peak_of_check(&server, 1_000);
-    let times = all.saturating_sub(few) / u64::try_from(bytes).unwrap();
-    assert!(times <= 40, "{times} times the {bytes} bytes of the document");
+    for shapes in [1, 40] {
+        let (_, few) = peak_of_check(&server, 10, shapes);
+        let (bytes, all) = peak_of_check(&server, MOST_OPERATIONS, shapes);
+        let times = all.saturating_sub(few) / u64::try_from(bytes).unwrap();
+        assert!(times <= 40, "{shapes} shapes: {times} times the {bytes} bytes of the document");
+        eprintln!("{shapes}: {times} {bytes} {all} {few}");
+    }
 }
