@@ -1,6 +1,6 @@
 """Imports a system of the crash table once, and forks a process of it for each line that it reads.
 
-A line contains the environment of the next process, or `kill`. Imports take seconds, in which nothing
+A line contains the environment of the next process, whose id is the answer, or `kill`. Imports take seconds, in which nothing
 of the system runs that a kill could damage.
 """
 
@@ -35,4 +35,4 @@ for line in sys.stdin:
             system.main()
             sys.stdout.flush()
             signal.pause()
-    print("done", flush=True)
+    print(child or "dead", flush=True)

@@ -11,6 +11,7 @@
 //! - `results`: what was counted, as the repository keeps it.
 //! - `worker`: the process that is killed.
 //! - `stand_in`: the model, the API with the effects and the person, for all systems.
+//! - `watched`: tells a process that waits for something from one that waits for the machine.
 //! - `random`: random numbers that are the same for the same seed.
 
 mod kills;
@@ -21,6 +22,7 @@ mod restate;
 mod results;
 mod stand_in;
 mod systems;
+mod watched;
 mod worker;
 
 use std::env;

@@ -1,13 +1,14 @@
 //! The systems, and how each is installed and started.
 
 use std::{
+    io,
     path::{Path, PathBuf},
     process::{Child, Command},
 };
 
-use super::restate;
+use super::{restate, stand_in::StandIn, worker::Variables};
 use crate::{
-    packages,
+    packages, postgres,
     problem::Problem,
     workspace::{Workspace, run},
 };
@@ -33,9 +34,14 @@ pub(super) struct System {
     /// Installs it, unless it is there.
     pub(super) install: fn(&Workspace) -> Result<(), Problem>,
     pub(super) command: fn(&Workspace) -> Command,
+    /// The client of each run, where the process that is killed is only the server of it.
+    pub(super) client: Option<Client>,
     /// Starts what is not killed.
     pub(super) server: fn(&Workspace, &Path) -> Result<Option<Server>, Problem>,
 }
+
+/// Lets a run end, given the variables of its server, unless its processes are not started again.
+pub(super) type Client = fn(&Variables, &str, &StandIn) -> io::Result<()>;
 
 /// A server that a system needs, stopped on drop.
 pub(super) struct Server {
@@ -46,7 +52,10 @@ pub(super) struct Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        drop(self.process.kill());
+        // A process that reads its standard input ends with it, in order.
+        if self.process.stdin.take().is_none() {
+            drop(self.process.kill());
+        }
         drop(self.process.wait());
     }
 }
@@ -61,6 +70,7 @@ const LANGGRAPH: System = System {
     lanes: 2,
     install: install_python,
     command: |workspace| python(workspace, "langgraph_agent"),
+    client: None,
     server: |_, _| Ok(None),
 };
 
@@ -112,10 +122,52 @@ const TOOLCRIB: System = System {
     ..LANGGRAPH
 };
 
+const TOOLCRIB_POSTGRES: System = System {
+    name: "toolcrib-postgres",
+    shown: "Toolcrib on PostgreSQL",
+    setting: "PostgreSQL of Debian with its defaults, a lease of 5 seconds",
+    lanes: 12,
+    install: |workspace| postgres::install(workspace).and_then(|()| build_toolcrib(workspace)),
+    server: |workspace, _| {
+        let (process, url) = postgres::start(workspace)?;
+        Ok(Some(Server { process, variables: vec![("CRASH_POSTGRES", url)] }))
+    },
+    ..TOOLCRIB
+};
+
+/// Also run by `cargo xtask frameworks`.
+pub(super) const TOOLCRIB_RESTATE: System = System {
+    name: "toolcrib-restate",
+    shown: "Toolcrib on Restate 1.7.12, Rust SDK 0.13.0",
+    setting: "`examples/restate`: SQLite, each segment is a handler of a virtual object, one server",
+    kills: 300,
+    lanes: 6,
+    install: |workspace| {
+        restate::install(workspace)?;
+        let manifest = workspace.root().join("examples/restate/Cargo.toml").display().to_string();
+        let mut cargo = workspace.cargo(["build", "--locked", "--manifest-path", &manifest]);
+        cargo.env("CARGO_TARGET_DIR", workspace.target().join("frameworks"));
+        run(&mut cargo, "fix the example for the version of the SDK that it names")
+    },
+    command: |workspace| {
+        let program = workspace.target().join("frameworks/debug/example-restate");
+        let mut command = workspace.program("sh");
+        let script = r#"exec "$0" "$CRASH_ADDRESS" "$CRASH_STORE" "$CRASH_URL""#;
+        command.args(["-c", script]).arg(program);
+        command
+    },
+    client: Some(restate::settle),
+    server: restate::start,
+    ..TOOLCRIB
+};
+
 /// In the order of the table.
-pub(super) const SYSTEMS: [System; 12] = [
+pub(super) const SYSTEMS: [System; 15] = [
     TOOLCRIB,
     System { name: "toolcrib-keyed", is_keyed: true, ..TOOLCRIB },
+    TOOLCRIB_POSTGRES,
+    System { name: "toolcrib-postgres-keyed", is_keyed: true, ..TOOLCRIB_POSTGRES },
+    TOOLCRIB_RESTATE,
     DBOS,
     System { name: "dbos-keyed", is_keyed: true, ..DBOS },
     LANGGRAPH,
