@@ -12,7 +12,9 @@ import sys
 
 # What the systems import at their first request.
 LAZY = ["anyio._backends._asyncio", "certifi", "h2.connection", "httpcore", "httpcore2", "sqlite3"]
-LAZY += ["openai.resources.chat", "sqlalchemy.dialects.sqlite"]
+LAZY += ["dbos._sys_db_sqlite", "genai_prices.data", "sqlalchemy.dialects.sqlite"]
+LAZY += ["langchain_core.tracers.stdout", "openai.lib.streaming.chat"]
+LAZY += ["openai.resources.chat.completions"]
 
 system = importlib.import_module(sys.argv[1])
 for name in LAZY:

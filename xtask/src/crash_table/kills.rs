@@ -1,7 +1,7 @@
 //! Kills the processes of one system, and counts what happened.
 
 use std::{
-    env, fs, io,
+    fs, io,
     path::{Path, PathBuf},
     sync::{
         Mutex, MutexGuard, PoisonError,
@@ -25,9 +25,6 @@ use crate::{
     workspace::Workspace,
 };
 
-/// The variable with another number of kills.
-pub(super) const VARIABLE: &str = "TOOLCRIB_KILLS";
-
 /// The runs of a batch, which are in flight at the same time.
 const RUNS: usize = 4;
 
@@ -44,9 +41,12 @@ const MICROS: u64 = 30_000;
 const LAST_STARTS: usize = 2;
 
 /// Counts batches until enough processes were killed.
-pub(super) fn count(workspace: &Workspace, system: &System) -> Result<Counts, Problem> {
+pub(super) fn count(
+    workspace: &Workspace,
+    system: &System,
+    wanted: u64,
+) -> Result<Counts, Problem> {
     let began = Instant::now();
-    let wanted = env::var(VARIABLE).ok().and_then(|kills| kills.parse().ok());
     let folder = workspace.target().join("crash-table").join(system.name);
     drop(fs::remove_dir_all(&folder));
     (system.install)(workspace)?;
@@ -54,7 +54,7 @@ pub(super) fn count(workspace: &Workspace, system: &System) -> Result<Counts, Pr
         workspace,
         system,
         folder,
-        wanted: wanted.unwrap_or(system.kills),
+        wanted,
         next: AtomicU64::new(0),
         counts: Mutex::default(),
     };

@@ -23,6 +23,8 @@ pub(super) struct System {
     pub(super) shown: &'static str,
     /// What is stored where.
     pub(super) setting: &'static str,
+    /// The key of an effect, as its documentation recommends.
+    pub(super) key: &'static str,
     /// Whether the API ignores a repeated key, and the system sends one.
     pub(super) is_keyed: bool,
     pub(super) kills: u64,
@@ -64,6 +66,7 @@ const LANGGRAPH: System = System {
     name: "langgraph",
     shown: "LangGraph 1.2.24",
     setting: "`durability=\"sync\"`, SQLite",
+    key: "the id of the call, which the checkpoint contains",
     is_keyed: false,
     kills: 300,
     forks: true,
@@ -78,6 +81,7 @@ const DBOS: System = System {
     name: "dbos",
     shown: "DBOS 3.4.0",
     setting: "each response and effect is a step, SQLite",
+    key: "the id of the workflow with that of the step",
     command: |workspace| python(workspace, "dbos_workflow"),
     ..LANGGRAPH
 };
@@ -86,6 +90,7 @@ const PYDANTIC_AI: System = System {
     name: "pydantic-ai",
     shown: "pydantic-ai 2.68.0 with DBOS 3.4.0",
     setting: "`DBOSDurability`, each tool is a step, SQLite",
+    key: "the id of the call, which the step of the response contains",
     command: |workspace| python(workspace, "pydantic_ai_dbos"),
     ..LANGGRAPH
 };
@@ -94,6 +99,7 @@ const AGENT_FRAMEWORK: System = System {
     name: "agent-framework",
     shown: "Microsoft Agent Framework 1.23.0",
     setting: "each response and effect is a step, `FileCheckpointStorage`",
+    key: "the id of the call, which the step of the response contains",
     command: |workspace| python(workspace, "agent_framework_workflow"),
     ..LANGGRAPH
 };
@@ -102,6 +108,7 @@ const RESTATE: System = System {
     name: "restate",
     shown: "Restate 1.7.12, Python SDK 1.3.0",
     setting: "`ctx.run` for each response and effect, retries every 50 to 200 ms without end, one server",
+    key: "`ctx.uuid()`",
     lanes: 1,
     install: |workspace| restate::install(workspace).and_then(|()| install_python(workspace)),
     command: |workspace| python(workspace, "restate_workflow"),
@@ -113,6 +120,7 @@ const TOOLCRIB: System = System {
     name: "toolcrib",
     shown: "Toolcrib",
     setting: "SQLite",
+    key: "`ToolContext::idempotency_key`",
     kills: 1_000,
     forks: false,
     // A killed process keeps its sessions for 15 seconds.
@@ -125,7 +133,7 @@ const TOOLCRIB: System = System {
 const TOOLCRIB_POSTGRES: System = System {
     name: "toolcrib-postgres",
     shown: "Toolcrib on PostgreSQL",
-    setting: "PostgreSQL of Debian with its defaults, a lease of 5 seconds",
+    setting: "PostgreSQL of Debian's package with its defaults",
     lanes: 12,
     install: |workspace| postgres::install(workspace).and_then(|()| build_toolcrib(workspace)),
     server: |workspace, _| {
@@ -140,6 +148,7 @@ pub(super) const TOOLCRIB_RESTATE: System = System {
     name: "toolcrib-restate",
     shown: "Toolcrib on Restate 1.7.12, Rust SDK 0.13.0",
     setting: "`examples/restate`: SQLite, each segment is a handler of a virtual object, one server",
+    key: "not measured with keys",
     kills: 300,
     lanes: 6,
     install: |workspace| {
