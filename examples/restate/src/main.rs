@@ -50,7 +50,11 @@ struct Decision {
 impl Sessions {
     /// The segment from a message to an answer, or to calls that wait for a person.
     #[handler]
-    async fn say(&self, ctx: ObjectContext<'_>, message: String) -> Result<Json<Reply>, HandlerError> {
+    async fn say(
+        &self,
+        ctx: ObjectContext<'_>,
+        message: String,
+    ) -> Result<Json<Reply>, HandlerError> {
         let session = self.agent.session(&SessionOwner::default(), ctx.key()).await?;
         let turns = session.info().await?.turns;
         // Restate repeats what follows, so it must know whether the turn of this message has begun.

@@ -5,9 +5,9 @@ use std::error::Error;
 use serde_json::{Value, json};
 use toolcrib::{
     CancellationToken,
+    agent::Agent,
     agent::AgentBuilder,
     capabilities::http::{HttpClient, HttpRequest, Method},
-    agent::Agent,
     models::{Vendor, VendorModel},
     prelude::*,
 };

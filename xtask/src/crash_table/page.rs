@@ -57,7 +57,8 @@ fn sentence(results: &Results) -> String {
     let of_own = |figure: fn(&Counts) -> u64| own.iter().map(|(_, counts)| figure(counts)).sum();
     let (repeated, kills): (u64, u64) = (of_own(|own| own.repeated), of_own(|own| own.kills));
     let repeated = if repeated == 0 { "none".to_owned() } else { repeated.to_string() };
-    let mut names: Vec<_> = others.iter().map(|(system, _)| without_version(system.shown)).collect();
+    let mut names: Vec<_> =
+        others.iter().map(|(system, _)| without_version(system.shown)).collect();
     let last = names.pop().unwrap_or_default();
     format!(
         "Killed at the same points, {} and {last} repeated {least:.0} to {most:.0} % of the effects of an API \

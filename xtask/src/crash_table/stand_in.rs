@@ -191,7 +191,8 @@ impl Shared {
                 return Err(io::Error::other("a process has neither ended nor slept for an hour"));
             }
             let arrived = self.lock();
-            let (has_progress, is_answered) = (arrived.requests != requests, arrived.in_progress == 0);
+            let (has_progress, is_answered) =
+                (arrived.requests != requests, arrived.in_progress == 0);
             requests = arrived.requests;
             drop(arrived);
             if has_progress {
