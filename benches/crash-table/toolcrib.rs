@@ -18,10 +18,11 @@ use toolcrib::{
     models::{Vendor, VendorModel},
     policy::approvals::{ApprovalKeys, Approvals},
     prelude::*,
-    sessions::{NewSession, SessionOwner, SessionStore, SessionStoreError, SqliteStore, TurnState},
-    store::Store,
+    sessions::{
+        NewSession, PostgresStore, SessionOwner, SessionStore, SessionStoreError, SqliteStore,
+        Store, TurnState,
+    },
 };
-use toolcrib_store::PostgresStore;
 
 type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
 

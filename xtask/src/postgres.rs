@@ -13,7 +13,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{packages::install_of_system, problem::Problem, workspace::Workspace};
+use crate::{
+    packages::install_of_system,
+    problem::Problem,
+    workspace::{Workspace, output},
+};
 
 const HELP: &str = "install PostgreSQL, such as by `apt-get install postgresql`";
 
@@ -41,6 +45,12 @@ pub(crate) fn install(workspace: &Workspace) -> Result<(), Problem> {
         return Ok(());
     }
     install_of_system(workspace, "postgresql", HELP)
+}
+
+/// The version, as the server prints it.
+pub(crate) fn version(workspace: &Workspace) -> Result<String, Problem> {
+    let server = binaries().unwrap_or_default().join("postgres");
+    output(workspace.program(server).arg("--version"), HELP)
 }
 
 /// Starts a server with its defaults and its own cluster. It ends when the standard input of the process

@@ -7,7 +7,7 @@ use super::{
     results::{Counts, Results, percentage},
     systems::{SYSTEMS, System},
 };
-use crate::{bench, packages::unwritable, problem::Problem, workspace::Workspace};
+use crate::{bench, packages::unwritable, postgres, problem::Problem, workspace::Workspace};
 
 const PAGE: &str = "docs/crash-table.md";
 const PLOT: &str = "docs/crash-table.svg";
@@ -26,6 +26,7 @@ pub(super) fn write(workspace: &Workspace, results: &Results) -> Result<(), Prob
     let path = workspace.root().join(PLOT);
     fs::write(&path, plot::of(results)).map_err(|error| unwritable(&path, &error))?;
     let mut found = bench::circumstances(workspace)?;
+    found.push_str(&format!("The server of PostgreSQL is `{}`.\n", postgres::version(workspace)?));
     for (is_keyed, title) in WAYS {
         found.push_str(&format!(
             "\n### {title}\n\n| system | kills | runs | effects | repeated | most | lost | unknown, said | of \

@@ -36,7 +36,7 @@ const MILLIS: (u64, u64) = (10, 20);
 const ASLEEP: Duration = Duration::from_secs(60);
 
 /// How often it is looked at.
-const SAMPLE: Duration = Duration::from_millis(100);
+const SAMPLE: Duration = Duration::from_millis(500);
 
 /// After this time the row fails, because it cannot be judged.
 const LONGEST: Duration = Duration::from_secs(3_600);

@@ -134,7 +134,6 @@ const TOOLCRIB_POSTGRES: System = System {
     name: "toolcrib-postgres",
     shown: "Toolcrib on PostgreSQL",
     setting: "PostgreSQL of Debian's package with its defaults",
-    lanes: 12,
     install: |workspace| postgres::install(workspace).and_then(|()| build_toolcrib(workspace)),
     server: |workspace, _| {
         let (process, url) = postgres::start(workspace)?;
@@ -146,8 +145,8 @@ const TOOLCRIB_POSTGRES: System = System {
 /// Also run by `cargo xtask frameworks`.
 pub(super) const TOOLCRIB_RESTATE: System = System {
     name: "toolcrib-restate",
-    shown: "Toolcrib on Restate 1.7.12, Rust SDK 0.13.0",
-    setting: "`examples/restate`: SQLite, each segment is a handler of a virtual object, one server",
+    shown: "Toolcrib on Restate 1.7.12",
+    setting: "`examples/restate`, Rust SDK 0.13.0: SQLite, each segment is a handler of a virtual object, one server",
     key: "not measured with keys",
     kills: 300,
     lanes: 6,
