@@ -29,3 +29,38 @@ fn sleeps(process: u32) -> bool {
     }
     true
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io,
+        process::{Child, Command},
+        thread,
+        time::Duration,
+    };
+
+    use super::Watched;
+
+    /// How many of some samples find a program asleep, which is the child of a shell.
+    fn asleep(program: &str) -> io::Result<usize> {
+        // It ends by itself, also if the test fails.
+        let mut shell: Child = Command::new("sh").args(["-c", program]).spawn()?;
+        let watched = Watched(vec![shell.id()]);
+        let samples = (0..40).map(|_| {
+            thread::sleep(Duration::from_millis(25));
+            watched.sleeps()
+        });
+        let slept = samples.filter(|sleeps| *sleeps).count();
+        shell.kill()?;
+        shell.wait()?;
+        Ok(slept)
+    }
+
+    #[test]
+    fn a_child_that_works_is_not_asleep_although_its_parent_waits() -> io::Result<()> {
+        // A loaded machine may start it late.
+        assert!(asleep("sleep 3; true")? > 0);
+        assert!(asleep("timeout 3 sh -c 'while :; do :; done'; true")? < 20);
+        Ok(())
+    }
+}
