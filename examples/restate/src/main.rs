@@ -12,6 +12,7 @@ use restate_sdk::prelude::*;
 use serde::{Deserialize, Serialize};
 use toolcrib::{
     agent::{Agent, RunOptions, Session},
+    models::Message,
     policy::approvals::{ApprovalError, ApprovalKeys, Approvals},
     sessions::{SessionOwner, SessionStore, SqliteStore, TurnState},
 };

@@ -30,7 +30,7 @@ pub(crate) fn agent(api: &str) -> Result<AgentBuilder, Box<dyn Error>> {
                 let request = HttpRequest::new(Method::POST, url);
                 let sent = client.send(request, &CancellationToken::new()).await;
                 let response = sent.map_err(|error| err(error.to_string()))?;
-                Ok(String::from_utf8_lossy(&response.body).into_owned())
+                Ok::<_, ToolError>(String::from_utf8_lossy(&response.body).into_owned())
             }
         })
     };

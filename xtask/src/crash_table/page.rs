@@ -12,8 +12,11 @@ use crate::{bench, packages::unwritable, postgres, problem::Problem, workspace::
 const PAGE: &str = "docs/crash-table.md";
 const PLOT: &str = "docs/crash-table.svg";
 
-/// Has a sentence with the figures of the rows without keys.
+/// Has a paragraph with the figures of the rows without keys, which ends so.
 const FRONT_PAGE: &str = "README.md";
+const REST: &str = "It writes the intent of a call before its effect, so a call that was cut off is not made \
+    again: the model learns that its outcome is unknown. [The table](docs/crash-table.md) has the counts, the \
+    objections, each system's way with keys, and the one command that repeats them.";
 
 /// The rows whose names begin so are Toolcrib's.
 const OWN: &str = "toolcrib";
@@ -41,11 +44,11 @@ pub(super) fn write(workspace: &Workspace, results: &Results) -> Result<(), Prob
         found.push_str(&format!("| {} | {} | {} |\n", system.shown, system.setting, system.key));
     }
     bench::write(workspace, PAGE, "crash-table", &found)?;
-    bench::write(workspace, FRONT_PAGE, "crash-table", &sentence(results))
+    bench::write(workspace, FRONT_PAGE, "crash-table", &paragraph(results))
 }
 
 /// What the measured rows without keys say, for readers who do not look at the table.
-fn sentence(results: &Results) -> String {
+fn paragraph(results: &Results) -> String {
     let rows = || {
         let rows = SYSTEMS.iter().filter(|system| !system.is_keyed);
         rows.filter_map(|system| Some((system, results.of(system.name)?.1)))
@@ -63,7 +66,7 @@ fn sentence(results: &Results) -> String {
     let last = names.pop().unwrap_or_default();
     format!(
         "Killed at the same points, {} and {last} repeated {least:.0} to {most:.0} % of the effects of an API \
-         without idempotency keys, and Toolcrib repeated {repeated} in {kills} kills.",
+         without idempotency keys, and Toolcrib repeated {repeated} in {kills} kills. {REST}",
         names.join(", ")
     )
 }
