@@ -31,7 +31,7 @@ pub(super) struct System {
     /// Whether the command is `fork.py`.
     pub(super) forks: bool,
     /// The processes at the same time, each with its own store and its own runs: more for a system that
-    /// waits for long after a kill.
+    /// waits for long after a kill. Their number changes only the time that the row takes.
     pub(super) lanes: usize,
     /// Installs it, unless it is there.
     pub(super) install: fn(&Workspace) -> Result<(), Problem>,
@@ -70,7 +70,7 @@ const LANGGRAPH: System = System {
     is_keyed: false,
     kills: 300,
     forks: true,
-    lanes: 2,
+    lanes: 8,
     install: install_python,
     command: |workspace| python(workspace, "langgraph_agent"),
     client: None,
