@@ -6,7 +6,7 @@ use super::{
 };
 
 /// In pixels.
-const WIDTH: u64 = 760;
+const WIDTH: u64 = 840;
 const LABELS: u64 = 250;
 const BARS: u64 = 380;
 const LINE: u64 = 30;
