@@ -6,7 +6,6 @@ own, so the key is the id of the call, which the step of the response contains.
 """
 
 import asyncio
-import json
 import warnings
 
 from agent_framework import FileCheckpointStorage, RunContext, step, workflow
@@ -26,21 +25,10 @@ async def perform(tool: str, order: str, key: str) -> str:
 
 @workflow(name="loop")
 async def loop(order: str, ctx: RunContext) -> str:
-    messages = [{"role": "user", "content": stand_in.question(order)}]
-    while True:
-        message = await respond(messages)
-        messages = [*messages, message]
-        calls = message.get("tool_calls")
-        if not calls:
-            return message["content"]
-        for call in calls:
-            function = call["function"]
-            if function["name"] == "refund":
-                await ctx.request_info(function["arguments"], bool, request_id=call["id"])
-            order = json.loads(function["arguments"])["order"]
-            result = await perform(function["name"], order, call["id"])
-            result = {"role": "tool", "tool_call_id": call["id"], "content": result}
-            messages = [*messages, result]
+    async def approved(call: str) -> None:
+        await ctx.request_info({"call": call}, bool, request_id=call)
+
+    return await stand_in.converse(order, respond, approved, perform)
 
 
 async def settle(order: str) -> None:

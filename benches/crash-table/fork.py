@@ -1,6 +1,6 @@
 """Imports a system of the crash table once, and forks a process of it for each line that it reads.
 
-A line contains the environment of the next process, or `kill`. Imports take seconds, in which nothing
+A line contains the environment of the next process, whose id is the answer, or `kill`. Imports take seconds, in which nothing
 of the system runs that a kill could damage.
 """
 
@@ -12,7 +12,9 @@ import sys
 
 # What the systems import at their first request.
 LAZY = ["anyio._backends._asyncio", "certifi", "h2.connection", "httpcore", "httpcore2", "sqlite3"]
-LAZY += ["openai.resources.chat", "sqlalchemy.dialects.sqlite"]
+LAZY += ["dbos._sys_db_sqlite", "genai_prices.data", "sqlalchemy.dialects.sqlite"]
+LAZY += ["langchain_core.tracers.stdout", "openai.lib.streaming.chat"]
+LAZY += ["openai.resources.chat.completions"]
 
 system = importlib.import_module(sys.argv[1])
 for name in LAZY:
@@ -35,4 +37,4 @@ for line in sys.stdin:
             system.main()
             sys.stdout.flush()
             signal.pause()
-    print("done", flush=True)
+    print(child or "dead", flush=True)

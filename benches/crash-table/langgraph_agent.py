@@ -17,29 +17,19 @@ from langgraph.types import Command
 import stand_in
 
 
-@tool
-async def charge(order: str, runtime: ToolRuntime) -> str:
-    """Charges an order."""
-    return await stand_in.effect("charge", order, runtime.tool_call_id)
+def effect(name: str):
+    @tool(name, description=stand_in.DESCRIPTION)
+    async def perform(order: str, runtime: ToolRuntime) -> str:
+        return await stand_in.effect(name, order, runtime.tool_call_id)
 
-
-@tool
-async def refund(order: str, runtime: ToolRuntime) -> str:
-    """Refunds an order."""
-    return await stand_in.effect("refund", order, runtime.tool_call_id)
-
-
-@tool
-async def notify(order: str, runtime: ToolRuntime) -> str:
-    """Notifies the customer of an order."""
-    return await stand_in.effect("notify", order, runtime.tool_call_id)
+    return perform
 
 
 async def work() -> None:
     async with AsyncSqliteSaver.from_conn_string(stand_in.store("langgraph.db")) as saver:
         agent = create_agent(
             ChatOpenAI(model="stand-in", base_url=f"{stand_in.url()}/v1", api_key="none"),
-            [charge, refund, notify],
+            [effect(name) for name in stand_in.TOOLS],
             middleware=[HumanInTheLoopMiddleware(interrupt_on={"refund": True})],
             checkpointer=saver,
         )

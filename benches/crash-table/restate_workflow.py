@@ -5,7 +5,6 @@ promise for the approval, and `ctx.uuid()` as the key, which is the same in each
 """
 
 import asyncio
-import json
 import os
 from datetime import timedelta
 
@@ -28,21 +27,17 @@ loop = restate.Workflow("loop")
     )
 )
 async def run(ctx: restate.WorkflowContext, order: str) -> str:
-    messages = [{"role": "user", "content": stand_in.question(order)}]
-    while True:
-        message = await ctx.run_typed("respond", stand_in.respond, messages=messages)
-        messages.append(message)
-        calls = message.get("tool_calls")
-        if not calls:
-            return message["content"]
-        for call in calls:
-            function = call["function"]
-            if function["name"] == "refund":
-                await ctx.promise("approval", type_hint=bool).value()
-            wanted = {"tool": function["name"], "key": str(ctx.uuid())}
-            wanted |= json.loads(function["arguments"])
-            result = await ctx.run_typed("perform", stand_in.effect, **wanted)
-            messages.append({"role": "tool", "tool_call_id": call["id"], "content": result})
+    async def respond(messages: list) -> dict:
+        return await ctx.run_typed("respond", stand_in.respond, messages=messages)
+
+    async def approved(call: str) -> None:
+        await ctx.promise("approval", type_hint=bool).value()
+
+    async def perform(tool: str, order: str, call: str) -> str:
+        key = str(ctx.uuid())
+        return await ctx.run_typed("perform", stand_in.effect, tool=tool, order=order, key=key)
+
+    return await stand_in.converse(order, respond, approved, perform)
 
 
 @loop.handler()
@@ -55,7 +50,7 @@ async def work() -> None:
     config = hypercorn.config.Config()
     config.bind = [here]
     served = asyncio.create_task(hypercorn.asyncio.serve(restate.app([loop]), config))
-    async with httpx.AsyncClient(timeout=90) as client:
+    async with httpx.AsyncClient(timeout=None) as client:
 
         async def call(url: str, json=None) -> httpx.Response:
             # Until both servers listen.

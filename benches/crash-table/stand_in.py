@@ -1,12 +1,14 @@
-"""The way to the stand-in for the model, the API with the effects, and the person."""
+"""The way to the stand-in for the model, the API with the effects, and the person, and the loop."""
 
 import asyncio
+import json
 import os
 import traceback
 
 import httpx
 
 TOOLS = ["charge", "refund", "notify"]
+DESCRIPTION = "Has an effect on an order."
 
 client = None
 
@@ -31,7 +33,8 @@ def question(order: str) -> str:
 async def post(path: str, json=None) -> httpx.Response:
     global client
     if client is None:
-        client = httpx.AsyncClient(base_url=url(), timeout=90, verify=False)
+        # Without a time limit: the load of the machine must not end a run.
+        client = httpx.AsyncClient(base_url=url(), timeout=None, verify=False)
     response = await client.post(path, json=json)
     return response.raise_for_status()
 
@@ -55,6 +58,24 @@ async def approval(order: str) -> None:
 
 async def ended(order: str) -> None:
     await post(f"/ended/{order}")
+
+
+async def converse(order: str, respond, approved, perform) -> str:
+    """The loop, for systems that have none: each passes its durable steps."""
+    messages = [{"role": "user", "content": question(order)}]
+    while True:
+        message = await respond(messages)
+        messages = [*messages, message]
+        calls = message.get("tool_calls")
+        if not calls:
+            return message["content"]
+        for call in calls:
+            function = call["function"]
+            if function["name"] == "refund":
+                await approved(call["id"])
+            of_call = json.loads(function["arguments"])["order"]
+            result = await perform(function["name"], of_call, call["id"])
+            messages = [*messages, {"role": "tool", "tool_call_id": call["id"], "content": result}]
 
 
 async def each_run(settle) -> None:

@@ -18,7 +18,10 @@ use toolcrib::{
     models::{Vendor, VendorModel},
     policy::approvals::{ApprovalKeys, Approvals},
     prelude::*,
-    sessions::{NewSession, SessionOwner, SessionStore, SessionStoreError, SqliteStore, TurnState},
+    sessions::{
+        NewSession, PostgresStore, SessionOwner, SessionStore, SessionStoreError, SqliteStore,
+        Store, TurnState,
+    },
 };
 
 type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
@@ -26,10 +29,14 @@ type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
 #[tokio::main]
 async fn main() -> Outcome {
     let folder = PathBuf::from(env::var("CRASH_STORE")?);
-    let store = SqliteStore::open(folder.join("sessions.db"))?;
+    // Its methods block, in an async context too.
+    let store: Arc<dyn Store> = match env::var("CRASH_POSTGRES") {
+        Ok(url) => Arc::new(PostgresStore::connect(&url)?),
+        Err(_) => Arc::new(SqliteStore::open(folder.join("sessions.db"))?),
+    };
     let keys = ApprovalKeys::new(Some(folder.join("keys")));
-    let approvals = Arc::new(Approvals::new(Arc::new(store.clone()), keys, "crash-table"));
-    let store: Arc<dyn SessionStore> = Arc::new(store);
+    let approvals = Arc::new(Approvals::new(Arc::clone(&store) as _, keys, "crash-table"));
+    let store: Arc<dyn SessionStore> = store;
     let api = Api::new(env::var("CRASH_URL")?)?;
     let agent = agent(&api, env::var("CRASH_KEYED").is_ok())?;
     let mut runs = JoinSet::new();

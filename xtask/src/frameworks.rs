@@ -1,8 +1,10 @@
-//! Runs the programs of `examples/frameworks`, a separate workspace, and compares pages with programs.
+//! Runs the programs of `examples/frameworks` and `examples/restate`, separate workspaces, and compares pages
+//! with programs.
 
 use std::{env, fs, path::Path, process::Command};
 
 use crate::{
+    crash_table,
     example::Copy,
     packages, peers,
     problem::Problem,
@@ -13,14 +15,17 @@ use crate::{
 const FOLDER: &str = "examples/frameworks";
 
 /// Folders with programs, and the pages that show their snippets.
-const PAGES: [(&str, &str); 2] =
-    [(FOLDER, "docs/frameworks.md"), ("examples/web-service", "docs/library.md")];
+const PAGES: [(&str, &str); 3] = [
+    (FOLDER, "docs/frameworks.md"),
+    ("examples/restate", "docs/engines.md"),
+    ("examples/web-service", "docs/library.md"),
+];
 
 /// In the output of both clients.
 const CLIENTS_PRINT: [&str; 2] = ["offered: ", "\"charge_id\":75"];
 
-/// Runs the Rust programs, each without network, and the clients in Python and TypeScript. The peers must
-/// be installed.
+/// Runs the Rust programs, each without network, the clients in Python and TypeScript, and the service of
+/// Restate. The peers must be installed.
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
     let folder = workspace.root().join(FOLDER);
     let manifest = folder.join("Cargo.toml").display().to_string();
@@ -36,7 +41,8 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
         let program = target.join("debug").join(format!("{name}{}", env::consts::EXE_SUFFIX));
         prints(&mut workspace.program(program), &workspace.read(&path)?)?;
     }
-    clients(workspace, &folder)
+    clients(workspace, &folder)?;
+    crash_table::check_example(workspace)
 }
 
 /// Both clients, each on a copy of the support desk.

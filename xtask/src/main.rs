@@ -10,13 +10,12 @@
 //! - `search_bench`: measures the tool search on a public data set, which it installs.
 //! - `sanitize_bench`: measures how many files of published packages a model would not read as they are.
 //! - `prose`: checks texts that users read for the phrases that `docs/internal/style.md` replaces, and limits them in comments.
-//! - `postgres`: PostgreSQL's binaries, of which tests start their own server.
 //! - `oracle`: the vendors' own SDKs, for tests of the model adapters.
 //! - `loops`: runs the agent loop beside those of other frameworks, which it installs, and writes the times into `docs/benchmarks.md`.
 //! - `listed`: checks that `docs/internal/dependencies.md` lists exactly the direct dependencies.
 //! - `jdk`: a Java development kit, whose programs tests run under the default limits.
 //! - `harm`: runs the tests of the faults that were found from outside.
-//! - `frameworks`: runs the programs of `examples/frameworks`, a separate workspace, and compares pages with programs.
+//! - `frameworks`: runs the programs of `examples/frameworks` and `examples/restate`, separate workspaces, and compares pages with programs.
 //! - `crash`: kills workers on a PostgreSQL store, stops its server at once, and cuts connections.
 //! - `crash_table`: kills the same loop in Toolcrib and in other systems, and writes what happened into `docs/crash-table.md`.
 //! - `conformance`: the official MCP conformance suite, run on the gateway and on the client.
@@ -28,6 +27,7 @@
 //! - `package`: `cargo xtask package`.
 //! - `gateways`: third-party MCP gateways, for comparison with Toolcrib's.
 //! - `peers`: third-party MCP servers and clients, for tests of the client and the gateway.
+//! - `postgres`: PostgreSQL's binaries, of which tests and the crash table start their own servers.
 //! - `packages`: installs third-party packages into a separate folder, with the versions and digests of a list.
 //! - `counts`: compares instructions and allocations of the most frequent operations with a baseline, and with a fixed commit.
 //! - `attacks`: runs the attacks.
@@ -122,7 +122,7 @@ Commands:
   example   the programs of examples/, and the support desk on a copy
   frameworks
             the programs of examples/frameworks: tools in rig and rmcp, a model of genai, clients in Python and
-            TypeScript
+            TypeScript; and the service of examples/restate, which it kills, against Restate's server from npm
   otlp      the tests of traces in OTLP, with the feature `otlp` of the program
   counts    instructions and allocations, compared with benches/baseline.json and benches/origin.json, and
             how they grow with a session or a set; --bless makes them the baseline

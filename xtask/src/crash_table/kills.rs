@@ -1,7 +1,7 @@
 //! Kills the processes of one system, and counts what happened.
 
 use std::{
-    env, fs, io,
+    fs, io,
     path::{Path, PathBuf},
     sync::{
         Mutex, MutexGuard, PoisonError,
@@ -15,17 +15,15 @@ use super::{
     random::Random,
     results::Counts,
     stand_in::{Run, StandIn, TOOLS},
-    systems::System,
-    worker::Starter,
+    systems::{Client, System},
+    watched::Watched,
+    worker::{Starter, Variables},
 };
 use crate::{
     packages::unwritable,
     problem::{Problem, joined},
     workspace::Workspace,
 };
-
-/// The variable with another number of kills.
-pub(super) const VARIABLE: &str = "TOOLCRIB_KILLS";
 
 /// The runs of a batch, which are in flight at the same time.
 const RUNS: usize = 4;
@@ -39,17 +37,16 @@ const MOST_KILLS: u64 = 4;
 const REQUESTS: u64 = 12;
 const MICROS: u64 = 30_000;
 
-/// The time for a process until that request.
-const START: Duration = Duration::from_secs(60);
-
-/// The starts that are not killed, and the time for each. Runs that have not ended then are stuck.
+/// The starts that are not killed. Runs that have not ended then are stuck.
 const LAST_STARTS: usize = 2;
-const LAST: Duration = Duration::from_secs(60);
 
 /// Counts batches until enough processes were killed.
-pub(super) fn count(workspace: &Workspace, system: &System) -> Result<Counts, Problem> {
+pub(super) fn count(
+    workspace: &Workspace,
+    system: &System,
+    wanted: u64,
+) -> Result<Counts, Problem> {
     let began = Instant::now();
-    let wanted = env::var(VARIABLE).ok().and_then(|kills| kills.parse().ok());
     let folder = workspace.target().join("crash-table").join(system.name);
     drop(fs::remove_dir_all(&folder));
     (system.install)(workspace)?;
@@ -57,7 +54,7 @@ pub(super) fn count(workspace: &Workspace, system: &System) -> Result<Counts, Pr
         workspace,
         system,
         folder,
-        wanted: wanted.unwrap_or(system.kills),
+        wanted,
         next: AtomicU64::new(0),
         counts: Mutex::default(),
     };
@@ -109,9 +106,13 @@ impl Table<'_> {
             let store = folder.join(number.to_string());
             fs::create_dir_all(&store).map_err(|error| unwritable(&store, &error))?;
             let batch = Batch::of(number, &stand_in);
-            let kills = batch.live(&mut starter, &variables, &store).map_err(failed)?;
+            let server = server.as_ref().map(|server| server.process.id());
+            if let Some(client) = system.client {
+                batch.clients(client, &variables);
+            }
+            let kills = batch.live(&mut starter, server, &variables, &store).map_err(failed)?;
             let mut counts = self.counts();
-            counts.kills += kills;
+            counts.kills += kills as u64;
             for run in &batch.runs {
                 add(&mut counts, &stand_in.run(run));
             }
@@ -149,31 +150,54 @@ impl<'a> Batch<'a> {
         }
     }
 
+    /// Starts the client of each run. That of a run that is stuck ends with this program.
+    fn clients(&self, client: Client, variables: &Variables) {
+        for run in &self.runs {
+            let (run, stand_in) = (run.clone(), self.stand_in.clone());
+            let variables = variables.to_vec();
+            thread::spawn(move || {
+                if let Err(error) = client(&variables, &run, &stand_in) {
+                    eprintln!("the client of {run} failed: {error}");
+                }
+            });
+        }
+    }
+
     /// Kills the process at each point, unless the runs have ended before, and lets the last one end.
     /// Returns the number of kills.
     fn live(
         &self,
         starter: &mut Starter,
-        variables: &[(&str, String)],
+        server: Option<u32>,
+        variables: &Variables,
         store: &Path,
-    ) -> io::Result<u64> {
+    ) -> io::Result<usize> {
         let mut variables = variables.to_owned();
         variables.push(("CRASH_RUNS", self.runs.join(",")));
         variables.push(("CRASH_STORE", store.display().to_string()));
-        let mut kills = 0;
-        let last = [(1, LAST); LAST_STARTS];
-        for (position, (request, time)) in self.kills.iter().chain(&last).enumerate() {
+        let start = |starter: &mut Starter| {
             self.stand_in.expect_process();
-            starter.start(&variables)?;
-            self.stand_in.wait_for_requests(*request, &self.runs, START);
-            let have_ended = self.stand_in.wait_for_end(&self.runs, *time);
+            let process = starter.start(&variables)?;
+            io::Result::Ok(Watched(server.into_iter().chain([process]).collect()))
+        };
+        for (kills, (request, time)) in self.kills.iter().enumerate() {
+            let watched = start(starter)?;
+            self.stand_in.wait_for_requests(*request, &self.runs, &watched)?;
+            let have_ended = self.stand_in.ends_within(&self.runs, *time);
+            starter.kill()?;
+            if have_ended {
+                return Ok(kills);
+            }
+        }
+        for _ in 0..LAST_STARTS {
+            let watched = start(starter)?;
+            let have_ended = self.stand_in.ends(&self.runs, &watched)?;
             starter.kill()?;
             if have_ended {
                 break;
             }
-            kills += u64::from(position < self.kills.len());
         }
-        Ok(kills)
+        Ok(self.kills.len())
     }
 }
 

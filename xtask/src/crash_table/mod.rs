@@ -11,6 +11,7 @@
 //! - `results`: what was counted, as the repository keeps it.
 //! - `worker`: the process that is killed.
 //! - `stand_in`: the model, the API with the effects and the person, for all systems.
+//! - `watched`: tells a process that waits for something from one that waits for the machine.
 //! - `random`: random numbers that are the same for the same seed.
 
 mod kills;
@@ -21,18 +22,25 @@ mod restate;
 mod results;
 mod stand_in;
 mod systems;
+mod watched;
 mod worker;
 
 use std::env;
 
 use self::{
     results::Results,
-    systems::{SYSTEMS, System},
+    systems::{SYSTEMS, System, TOOLCRIB_RESTATE},
 };
 use crate::{problem::Problem, workspace::Workspace};
 
 /// The argument that only writes the page.
 const ONLY_PAGE: &str = "--page";
+
+/// The variable with another number of kills.
+const VARIABLE: &str = "TOOLCRIB_KILLS";
+
+/// The kills of `examples/restate` in `cargo xtask frameworks`.
+const KILLS_OF_EXAMPLE: u64 = 4;
 
 /// Measures the rows that the arguments name, or all, and writes each as soon as it is measured.
 pub(crate) fn measure(workspace: &Workspace) -> Result<(), Problem> {
@@ -46,15 +54,29 @@ pub(crate) fn measure(workspace: &Workspace) -> Result<(), Problem> {
         let problem = format!("there is no row `{unknown}`");
         return Err(Problem::new(problem, format!("name some of {}", known.join(", "))));
     }
+    let tried = env::var(VARIABLE).ok().and_then(|kills| kills.parse().ok());
     for system in SYSTEMS.iter().filter(|system| names.is_empty() || is_named(system)) {
-        let counts = kills::count(workspace, system)?;
+        let counts = kills::count(workspace, system, tried.unwrap_or(system.kills))?;
         println!("{}: {counts:?}", system.name);
         // A shorter run is for the development of a row.
-        if env::var_os(kills::VARIABLE).is_none() {
+        if tried.is_none() {
             let mut results = Results::read(workspace)?;
             results.replace(workspace, system.name, counts)?;
             page::write(workspace, &results)?;
         }
     }
     Ok(())
+}
+
+/// Runs `examples/restate` against a server, and kills it some times.
+pub(crate) fn check_example(workspace: &Workspace) -> Result<(), Problem> {
+    let system = System { lanes: 1, ..TOOLCRIB_RESTATE };
+    let counts = kills::count(workspace, &system, KILLS_OF_EXAMPLE)?;
+    match counts.repeated + counts.lost + counts.unapproved + counts.stuck {
+        0 => Ok(()),
+        _ => Err(Problem::new(
+            format!("a killed example repeats, loses or never ends: {counts:?}"),
+            "fix examples/restate: newcomers copy it",
+        )),
+    }
 }

@@ -6,7 +6,7 @@ use super::{
 };
 
 /// In pixels.
-const WIDTH: u64 = 760;
+const WIDTH: u64 = 840;
 const LABELS: u64 = 250;
 const BARS: u64 = 380;
 const LINE: u64 = 30;
@@ -31,7 +31,7 @@ pub(super) fn of(results: &Results) -> String {
         r##"<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="13">
 <title>Effects that were repeated when their process was killed</title>
 <rect width="{WIDTH}" height="{height}" fill="#ffffff"/>
-<text x="12" y="22" font-size="15" font-weight="bold" fill="#222222">Effects that happened again after a kill</text>
+<text x="12" y="22" font-size="15" font-weight="bold" fill="#222222">Effects that happened again after a kill, at an API without idempotency keys</text>
 <rect x="12" y="33" width="12" height="12" fill="#c0392b"/><text x="30" y="44" fill="#222222">repeated</text>
 <rect x="112" y="33" width="12" height="12" fill="#b8c4cf"/><text x="130" y="44" fill="#222222">not repeated: the model was told that the outcome is unknown</text>
 "##

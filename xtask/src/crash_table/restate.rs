@@ -2,16 +2,19 @@
 
 use std::{
     fs::File,
-    io,
+    io::{self, Read as _, Write as _},
     net::{TcpListener, TcpStream},
     path::{Path, PathBuf},
     process::Stdio,
+    sync::{Mutex, PoisonError},
     thread,
     time::{Duration, Instant},
 };
 
-use super::systems::Server;
-use crate::{packages, peers, problem::Problem, workspace::Workspace};
+use tinyjson::JsonValue;
+
+use super::{stand_in::StandIn, systems::Server, worker::Variables};
+use crate::{example::items, packages, peers, problem::Problem, workspace::Workspace};
 
 /// The exact versions, with the digest of each file.
 const PACKAGE: &str = "benches/crash-table/package.json";
@@ -19,6 +22,9 @@ const LOCK: &str = "benches/crash-table/package-lock.json";
 
 /// The time for the server until it listens.
 const START: Duration = Duration::from_secs(60);
+
+/// The time for a service until it is registered, of which a loaded machine needs a part.
+const REGISTRATION: Duration = Duration::from_secs(600);
 
 fn folder(workspace: &Workspace) -> PathBuf {
     workspace.target().join("crash-table").join("restate-server")
@@ -71,6 +77,70 @@ pub(super) fn start(workspace: &Workspace, data: &Path) -> Result<Option<Server>
         ("CRASH_RESTATE_ADMIN", format!("http://{admin}")),
     ];
     Ok(Some(Server { process, variables }))
+}
+
+/// The client of a run of `examples/restate`: says the message, and decides for the person.
+pub(super) fn settle(variables: &Variables, run: &str, stand_in: &StandIn) -> io::Result<()> {
+    let of = |name: &str| {
+        let found = variables.iter().find(|(own, _)| *own == name);
+        found.map(|(_, value)| value.trim_start_matches("http://")).unwrap_or_default()
+    };
+    register(of("CRASH_RESTATE_ADMIN"), of("CRASH_ADDRESS"))?;
+    let call = |handler: &str, body: &str| -> io::Result<JsonValue> {
+        let path = format!("/Sessions/{run}/{handler}");
+        let (status, reply) = post(of("CRASH_RESTATE"), &path, body)?;
+        let reply: Option<JsonValue> = reply.parse().ok().filter(|_| status == 200);
+        reply.ok_or_else(|| io::Error::other(format!("{handler} has the status {status}")))
+    };
+    let mut reply = call("say", &format!(r#""Settle order {run}.""#))?;
+    loop {
+        let waiting = items(&reply, "waiting").filter_map(|id| id.get::<String>().cloned());
+        let Some(id) = waiting.collect::<Vec<_>>().pop() else { break };
+        stand_in.approve(run);
+        reply = call("decide", &format!(r#"{{"id":"{id}","approve":true}}"#))?;
+    }
+    stand_in.end(run);
+    Ok(())
+}
+
+/// Tells the server where the service is, as soon as it runs.
+fn register(admin: &str, service: &str) -> io::Result<()> {
+    // One at a time: a second registration replaces the first.
+    static REGISTERING: Mutex<()> = Mutex::new(());
+    let _one = REGISTERING.lock().unwrap_or_else(PoisonError::into_inner);
+    let began = Instant::now();
+    let (_, known) = request(admin, "GET", "/deployments", "")?;
+    if known.contains(service) {
+        return Ok(());
+    }
+    loop {
+        let body = format!(r#"{{"uri":"http://{service}"}}"#);
+        match post(admin, "/deployments", &body)? {
+            (200..300, _) => return Ok(()),
+            (_, reply) if began.elapsed() > REGISTRATION => return Err(io::Error::other(reply)),
+            _ => thread::sleep(Duration::from_millis(20)),
+        }
+    }
+}
+
+fn post(address: &str, path: &str, body: &str) -> io::Result<(u16, String)> {
+    request(address, "POST", path, body)
+}
+
+/// Sends a request, and returns the status and the body of the response. HTTP 1.0 has no chunks.
+fn request(address: &str, method: &str, path: &str, body: &str) -> io::Result<(u16, String)> {
+    let mut stream = TcpStream::connect(address)?;
+    let length = body.len();
+    let head = format!(
+        "{method} {path} HTTP/1.0\r\nhost: {address}\r\ncontent-type: application/json\r\n\
+         content-length: {length}\r\n\r\n"
+    );
+    stream.write_all(format!("{head}{body}").as_bytes())?;
+    let mut response = String::new();
+    stream.read_to_string(&mut response)?;
+    let status = response.split(' ').nth(1).and_then(|status| status.parse().ok());
+    let body = response.split_once("\r\n\r\n").map(|(_, body)| body.to_owned());
+    status.zip(body).ok_or_else(|| io::Error::other(format!("no response but {response:?}")))
 }
 
 fn listens(address: &str) -> io::Result<()> {

@@ -20,7 +20,7 @@ use std::{
 use regex_lite::Regex;
 use tinyjson::JsonValue;
 
-use super::random::Random;
+use super::{random::Random, watched::Watched};
 use crate::example::{field, items, text};
 
 /// The effects of a run, in order. A person approves the second.
@@ -31,6 +31,15 @@ const APPROVED: usize = 1;
 
 /// Responses and effects take so long, and the person twice that, in milliseconds.
 const MILLIS: (u64, u64) = (10, 20);
+
+/// A process that has slept for so long since its last request does no more.
+const ASLEEP: Duration = Duration::from_secs(60);
+
+/// How often it is looked at.
+const SAMPLE: Duration = Duration::from_millis(500);
+
+/// After this time the row fails, because it cannot be judged.
+const LONGEST: Duration = Duration::from_secs(3_600);
 
 /// What arrived for one run.
 #[derive(Debug, Default, Clone)]
@@ -53,6 +62,8 @@ struct Arrived {
     keys: HashSet<String>,
     /// The requests of the process that runs now to the model and the API.
     requests: u64,
+    /// Those without a response.
+    in_progress: u64,
     calls: u64,
 }
 
@@ -62,6 +73,7 @@ struct Shared {
     changed: Condvar,
 }
 
+#[derive(Clone)]
 pub(super) struct StandIn {
     url: String,
     shared: Arc<Shared>,
@@ -93,15 +105,36 @@ impl StandIn {
     }
 
     /// Waits for a number of requests of the process to the model and the API, or until all runs have
-    /// ended.
-    pub(super) fn wait_for_requests(&self, number: u64, runs: &[String], limit: Duration) {
+    /// ended, or until it makes no more.
+    pub(super) fn wait_for_requests(
+        &self,
+        number: u64,
+        runs: &[String],
+        watched: &Watched,
+    ) -> io::Result<()> {
         let is_there = |arrived: &Arrived| arrived.requests >= number || have_ended(arrived, runs);
-        self.shared.wait(limit, is_there);
+        self.shared.wait_while_it_works(watched, is_there)?;
+        Ok(())
     }
 
-    /// Waits until all runs have ended; returns whether they have.
-    pub(super) fn wait_for_end(&self, runs: &[String], limit: Duration) -> bool {
-        self.shared.wait(limit, |arrived| have_ended(arrived, runs))
+    /// Waits for a time, or until all runs have ended; returns whether they have.
+    pub(super) fn ends_within(&self, runs: &[String], time: Duration) -> bool {
+        self.shared.wait(time, |arrived| have_ended(arrived, runs))
+    }
+
+    /// Waits until all runs have ended, or the process makes no more requests; returns whether they have
+    /// ended.
+    pub(super) fn ends(&self, runs: &[String], watched: &Watched) -> io::Result<bool> {
+        self.shared.wait_while_it_works(watched, |arrived| have_ended(arrived, runs))
+    }
+
+    /// Returns as soon as the person has approved the call of a run.
+    pub(super) fn approve(&self, run: &str) {
+        approve(run, &self.shared);
+    }
+
+    pub(super) fn end(&self, run: &str) {
+        self.shared.change(run, |run| run.has_ended = true);
     }
 
     /// What arrived for a run.
@@ -139,6 +172,37 @@ impl Shared {
             arrived = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
+
+    /// Waits for something; returns whether it is there. Gives up as soon as the process has slept for
+    /// [`ASLEEP`] since its last request. Time in which it waits for a processor, for the disk or for a
+    /// response does not count, so the load of the machine does not decide.
+    fn wait_while_it_works(
+        &self,
+        watched: &Watched,
+        is_there: impl Fn(&Arrived) -> bool,
+    ) -> io::Result<bool> {
+        let began = Instant::now();
+        let (mut requests, mut slept) = (0, Duration::ZERO);
+        while slept < ASLEEP {
+            if self.wait(SAMPLE, &is_there) {
+                return Ok(true);
+            }
+            if began.elapsed() > LONGEST {
+                return Err(io::Error::other("a process has neither ended nor slept for an hour"));
+            }
+            let arrived = self.lock();
+            let (has_progress, is_answered) =
+                (arrived.requests != requests, arrived.in_progress == 0);
+            requests = arrived.requests;
+            drop(arrived);
+            if has_progress {
+                slept = Duration::ZERO;
+            } else if is_answered && watched.sleeps() {
+                slept += SAMPLE;
+            }
+        }
+        Ok(false)
+    }
 }
 
 /// Answers the requests of one connection.
@@ -146,8 +210,11 @@ fn serve(stream: &TcpStream, shared: &Shared) -> io::Result<()> {
     let mut reader = BufReader::new(stream);
     while let Some((path, body)) = read(&mut reader)? {
         let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
-        if matches!(parts.first(), Some(&("v1" | "effect"))) {
-            shared.lock().requests += 1;
+        let is_of_loop = matches!(parts.first(), Some(&("v1" | "effect")));
+        if is_of_loop {
+            let mut arrived = shared.lock();
+            arrived.requests += 1;
+            arrived.in_progress += 1;
             shared.changed.notify_all();
         }
         let (kind, answer) = match parts.as_slice() {
@@ -160,6 +227,9 @@ fn serve(stream: &TcpStream, shared: &Shared) -> io::Result<()> {
             }
             _ => ("text/plain", format!("there is no {path}")),
         };
+        if is_of_loop {
+            shared.lock().in_progress -= 1;
+        }
         let length = answer.len();
         let head =
             format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n\r\n");
@@ -268,7 +338,10 @@ fn approve(run: &str, shared: &Shared) -> String {
         let responses = arrived.runs.get(run).and_then(|run| run.responses.get(APPROVED));
         responses.is_some_and(|count| *count > 0)
     };
-    shared.wait(Duration::from_secs(60), is_proposed);
+    // As long as a run may take: no machine is too slow for its person.
+    if !shared.wait(LONGEST, is_proposed) {
+        return "the model has not proposed it".to_owned();
+    }
     pause(run, 30, 1);
     pause(run, 31, 1);
     shared.change(run, |run| run.is_approved = true);

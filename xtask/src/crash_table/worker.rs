@@ -8,7 +8,7 @@ use std::{
 };
 
 /// Variables of the environment of one process.
-pub(super) type Variables<'a> = [(&'a str, String)];
+pub(super) type Variables = [(&'static str, String)];
 
 /// Starts the processes of one system, one after the other.
 pub(super) enum Starter {
@@ -35,16 +35,17 @@ impl Starter {
         Ok(Self::Fork { interpreter, orders, answers: BufReader::new(answers) })
     }
 
-    pub(super) fn start(&mut self, variables: &Variables<'_>) -> io::Result<()> {
+    /// Returns the id of the process.
+    pub(super) fn start(&mut self, variables: &Variables) -> io::Result<u32> {
         match self {
             Self::Program { command, process } => {
                 command.env_remove("CRASH_KEYED").envs(variables.iter().map(|(k, v)| (k, v)));
-                *process = Some(command.spawn()?);
-                Ok(())
+                Ok(process.insert(command.spawn()?).id())
             }
             Self::Fork { orders, answers, .. } => {
                 let pairs = variables.iter().map(|(name, value)| format!("{name}={value}"));
-                order(orders, answers, &pairs.collect::<Vec<_>>().join("\t"))
+                let answer = order(orders, answers, &pairs.collect::<Vec<_>>().join("\t"))?;
+                answer.trim().parse().map_err(io::Error::other)
             }
         }
     }
@@ -59,7 +60,7 @@ impl Starter {
                 }
                 Ok(())
             }
-            Self::Fork { orders, answers, .. } => order(orders, answers, "kill"),
+            Self::Fork { orders, answers, .. } => order(orders, answers, "kill").map(drop),
         }
     }
 }
@@ -74,16 +75,16 @@ impl Drop for Starter {
     }
 }
 
-/// Sends a line to `fork.py`, and waits until it is carried out.
+/// Sends a line to `fork.py`, and returns its answer as soon as it is carried out.
 fn order(
     orders: &mut ChildStdin,
     answers: &mut BufReader<ChildStdout>,
     line: &str,
-) -> io::Result<()> {
+) -> io::Result<String> {
     writeln!(orders, "{line}")?;
     let mut answer = String::new();
     match answers.read_line(&mut answer)? {
         0 => Err(io::Error::other("the interpreter has ended; its log says why")),
-        _ => Ok(()),
+        _ => Ok(answer),
     }
 }
