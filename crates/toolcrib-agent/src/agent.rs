@@ -1,6 +1,6 @@
 //! The agent.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use toolcrib_core::{
     Event, Model, NewSession, SessionOwner, SessionStoreError, Subscription, UnknownEventError,
@@ -10,6 +10,7 @@ use toolcrib_engine::{DEFAULT_PERSONALITY, Engine};
 use crate::{
     models::Models,
     options::{RunOptions, Settings},
+    outcome::{RunError, RunOutcome},
     run::{
         Run,
         parts::{AgentParts, AgentStore},
@@ -221,6 +222,26 @@ impl Agent {
         let message = submitted.map(|message| Arc::clone(&message.text));
         options.submitted = submitted.map(|message| message.number);
         Run::new(Arc::clone(&self.0), message, options)
+    }
+}
+
+impl Session {
+    /// Closes it after its [segment](crate::Agent::segment). If that could not begin, or the store failed, the
+    /// session is [left](Self::leave) to the next claim after a time instead.
+    ///
+    /// # Errors
+    /// [`SessionStoreError`] if the store cannot be written. Then the lease ends by itself.
+    pub async fn end_segment(
+        self,
+        outcome: &RunOutcome,
+        retry_after: Duration,
+    ) -> Result<(), SessionStoreError> {
+        let is_over = !outcome.turn_id.is_empty()
+            && outcome.error.as_ref().is_none_or(|error| error.code != RunError::SESSION_FAILED);
+        match is_over {
+            true => self.close().await,
+            false => self.leave(retry_after).await,
+        }
     }
 }
 

@@ -26,7 +26,6 @@ pub(crate) use self::recovery::{
     CallState, InterruptedCall, InterruptedTurn, denied, not_made, outcome_unknown, unknown,
     what_ran,
 };
-use crate::outcome::{RunError, RunOutcome};
 
 /// How an interrupted turn ended that was not resumed.
 const INTERRUPTED: &str = "interrupted";
@@ -268,24 +267,6 @@ impl Session {
     /// [`SessionStoreError`] if the store cannot be written. Then the lease ends by itself.
     pub async fn close(self) -> Result<(), SessionStoreError> {
         self.0.lease.release().await
-    }
-
-    /// Closes it after its [segment](crate::Agent::segment). If that could not begin, or the store failed, the
-    /// session is [left](Self::leave) to the next claim after a time instead.
-    ///
-    /// # Errors
-    /// [`SessionStoreError`] if the store cannot be written. Then the lease ends by itself.
-    pub async fn end_segment(
-        self,
-        outcome: &RunOutcome,
-        retry_after: Duration,
-    ) -> Result<(), SessionStoreError> {
-        let is_over = !outcome.turn_id.is_empty()
-            && outcome.error.as_ref().is_none_or(|error| error.code != RunError::SESSION_FAILED);
-        match is_over {
-            true => self.close().await,
-            false => self.leave(retry_after).await,
-        }
     }
 
     /// Leaves it to the next [claim](Self::claim) after a time, as a process that is killed does: a turn that

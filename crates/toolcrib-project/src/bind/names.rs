@@ -42,8 +42,8 @@ pub(crate) struct Names {
     pub(crate) secrets: Vec<Arc<str>>,
     /// The MCP servers, of sections and of files.
     pub(crate) servers: Vec<Arc<str>>,
-    /// Whether a file of servers could not be read: then an unknown server is no further problem.
-    pub(crate) may_lack_servers: bool,
+    /// Whether a file of servers could not be read.
+    may_lack_servers: bool,
     /// The hubs.
     pub(crate) hubs: Vec<Arc<str>>,
     /// The prefix of each hub's tool names, with the hub's plugin, if any.
@@ -213,9 +213,12 @@ impl Names {
         self.hub_prefixes.iter().any(|(prefix, _)| name.starts_with(&**prefix))
     }
 
-    /// Whether a server may be declared.
-    fn has_server(&self, name: &str) -> bool {
-        self.may_lack_servers || self.servers.iter().any(|server| **server == *name)
+    /// Whether a server is declared, or may be by a file that could not be read. A name that is nearly
+    /// that of a declared one is a mistake in any case.
+    pub(crate) fn has_server(&self, name: &str) -> bool {
+        let servers = || self.servers.iter().map(|server| &**server);
+        servers().any(|server| server == name)
+            || (self.may_lack_servers && suggest::nearest(name, servers()).is_none())
     }
 }
 

@@ -58,8 +58,8 @@ fn build_rule(
     for pattern in &section.toolsets {
         check_pattern(pattern, "toolset", &names.toolsets, false, problems);
     }
-    if !names.may_lack_servers {
-        for pattern in &section.mcp_servers {
+    for pattern in &section.mcp_servers {
+        if !names.has_server(&pattern.value) {
             check_pattern(pattern, "MCP server", &names.servers, false, problems);
         }
     }
@@ -165,7 +165,7 @@ fn check_origin(pattern: &Located<Arc<str>>, names: &Names, problems: &Problems)
     let kinds = [("mcp:", "MCP server", &names.servers), ("hub:", "hub", &names.hubs)];
     for (scheme, kind, declared) in kinds {
         if let Some(name) = pattern.value.strip_prefix(scheme)
-            && !(scheme == "mcp:" && names.may_lack_servers)
+            && !(scheme == "mcp:" && names.has_server(name))
         {
             let name = Located { value: name.into(), at: pattern.at.clone() };
             check_pattern(&name, kind, declared, false, problems);

@@ -101,7 +101,11 @@ fn edited(rules: &[RuleText], edit: Edit) -> Vec<RuleText> {
             changed.for_each(|rule| rule.1.clone_from(&conditions));
         }
         Edit::Narrow(at, condition) => {
-            rules.iter_mut().skip(at % many).take(1).for_each(|rule| rule.1.push(condition));
+            let key = |condition: &str| condition.split(' ').next().map(str::to_owned);
+            let rule = rules.iter_mut().nth(at % many);
+            let lacks_key =
+                |rule: &&mut RuleText| rule.1.iter().all(|other| key(other) != key(condition));
+            rule.filter(lacks_key).into_iter().for_each(|rule| rule.1.push(condition));
         }
         Edit::Remove(_) | Edit::Swap(..) => {}
     }

@@ -154,10 +154,14 @@ impl McpSources<'_> {
             }
             let of_file = self.files.get(&name.value);
             match (transport, of_file) {
-                (TransportSection::OfFile, None) if !self.files.is_incomplete => {
+                (TransportSection::OfFile, None) => {
                     let message = format!("`[mcp.{}]` has no `command` and no `url`", name.value);
                     let others: Vec<_> = self.files.names().collect();
                     let near = suggest::nearest(&name.value, others.iter().map(|name| &**name));
+                    // A file that could not be read may have it.
+                    if near.is_none() && self.files.is_incomplete {
+                        continue;
+                    }
                     let help = match near {
                         Some(near) => format!("did you mean `[mcp.{near}]`?"),
                         None => {
