@@ -116,13 +116,13 @@ fn first_sentences(file: &str, source: &str, found: &mut Vec<String>) {
     let lines: Vec<_> = source.lines().map(str::trim).collect();
     let mut at = 0;
     while at < lines.len() {
-        let doc = lines[at..].iter().map_while(|line| line.strip_prefix("///"));
+        let doc = lines.iter().skip(at).map_while(|line| line.strip_prefix("///"));
         let doc: Vec<_> = doc.map(str::trim).collect();
         if !doc.is_empty() {
             let paragraph = doc.split(|line| line.is_empty()).next().unwrap_or_default().join(" ");
             let end = paragraph.find(". ").map_or(paragraph.len(), |end| end + 1);
-            let item = lines[at + doc.len()..].iter().find(|line| !line.starts_with("#["));
-            let sentence = &paragraph[..end];
+            let item = lines.iter().skip(at + doc.len()).find(|line| !line.starts_with("#["));
+            let sentence = paragraph.get(..end).unwrap_or(&paragraph);
             if let Some(advice) = weakness(sentence, item.copied().unwrap_or_default()) {
                 found.push(format!("{file}:{}: {advice}: {sentence}", at + 1));
             }

@@ -24,7 +24,7 @@ impl Exit {
 }
 
 impl Exit {
-    /// That of a stored turn, by the word for how it ended.
+    /// The exit code of a stored turn, by the word for how it ended.
     pub(crate) fn of_stopped(stopped: &str) -> Self {
         match stopped {
             "answered" | "max_iterations" => FINE,

@@ -73,7 +73,7 @@ fn with_names(arg: Arg) -> Arg {
 fn of_project(names: Names) -> Vec<CompletionCandidate> {
     let words: Vec<_> = env::args().collect();
     let is_project = |word: &str| matches!(word, "-p" | "--project");
-    let folder = words.windows(2).find(|pair| is_project(&pair[0])).map(|pair| &*pair[1]);
+    let folder = words.iter().skip_while(|word| !is_project(word)).nth(1).map(String::as_str);
     let project = folder.into_iter().flat_map(|folder| ["--project", folder]);
     let line = ["toolcrib", "--quiet"].into_iter().chain(project).chain(["skills"]);
     let Ok(cli) = Cli::try_parse_from(line) else { return Vec::new() };

@@ -102,7 +102,7 @@ fn edited(rules: &[RuleText], edit: Edit) -> Vec<RuleText> {
         }
         Edit::Narrow(at, condition) => {
             let key = |condition: &str| condition.split(' ').next().map(str::to_owned);
-            let rule = rules.iter_mut().nth(at % many);
+            let rule = rules.get_mut(at % many);
             let lacks_key =
                 |rule: &&mut RuleText| rule.1.iter().all(|other| key(other) != key(condition));
             rule.filter(lacks_key).into_iter().for_each(|rule| rule.1.push(condition));
@@ -315,7 +315,7 @@ fn stricter_rules_need_no_consent_and_others_do() {
     ] {
         assert!(asks(default, &before, &after), "{default} {before:?} {after:?}");
     }
-    let (_old, old, _) = project("allow", &[deny_a.clone()]);
+    let (_old, old, _) = project("allow", std::slice::from_ref(&deny_a));
     let (_new, new, _) = project("deny", &[deny_a]);
     assert!(!new.changes_since(&old).is_empty(), "policy_default");
 }

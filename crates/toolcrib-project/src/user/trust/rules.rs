@@ -23,7 +23,7 @@ const ANY_OF: [&str; 11] = [
     "toolset",
 ];
 
-/// Those of which a call has at most one value, so that rules without a common one exclude each other.
+/// Conditions of which a call has at most one value, so that rules without a common one exclude each other.
 const ONE_VALUE: [&str; 8] =
     ["mcp_server", "origin", "personality", "plugin", "principal", "tenant", "tool", "toolset"];
 
@@ -154,7 +154,8 @@ fn names_a_tool(rule: &Map<String, Json>) -> bool {
 /// Whether two values are equal, with their keys in the same order: of several conditions on arguments,
 /// the first that is false or cannot be evaluated decides.
 pub(super) fn is_same(one: &Json, other: &Json) -> bool {
-    one == other && one.to_string() == other.to_string()
+    let (one, other) = (one.to_string(), other.to_string());
+    one == other
 }
 
 fn is_literal(pattern: &Json) -> bool {
@@ -198,7 +199,7 @@ fn excludes(one: &Judged<'_>, other: &Judged<'_>) -> bool {
         _ => Map::new(),
     };
     let (of_one, of_other) = (annotation(one), annotation(other));
-    ONE_VALUE.iter().any(|key| lists(key))
+    ONE_VALUE.iter().any(lists)
         || FLAGS.iter().any(|key| contradict(one.get(*key), other.get(*key)))
         || of_one.keys().any(|key| contradict(of_one.get(key), of_other.get(key)))
 }

@@ -226,7 +226,7 @@ mod tests {
         ]
     }
 
-    fn keyword(inner: BoxedStrategy<Json>) -> impl Strategy<Value = (String, Json)> {
+    fn keyword(inner: &BoxedStrategy<Json>) -> impl Strategy<Value = (String, Json)> + use<> {
         let named = prop::collection::hash_map("[abc]", inner.clone(), 0..3)
             .prop_map(|entries| Json::Object(entries.into_iter().collect()));
         let names = prop::collection::hash_set("[abc]", 0..3);
@@ -281,7 +281,7 @@ mod tests {
             types().prop_map(|types| json!({ "type": types })),
         ];
         leaf.prop_recursive(3, 12, 3, |inner| {
-            prop::collection::vec(keyword(inner.boxed()), 0..4)
+            prop::collection::vec(keyword(&inner.boxed()), 0..4)
                 .prop_map(|entries| Json::Object(entries.into_iter().collect()))
         })
     }
@@ -326,7 +326,7 @@ mod tests {
         fn a_schema_that_needs_no_consent_permits_no_new_value(
             before in schema(),
             path in prop::collection::vec(0_usize..4, 0..3),
-            edit in keyword(schema().boxed()),
+            edit in keyword(&schema().boxed()),
             removes in any::<bool>(),
             values in prop::collection::vec(value(), 30),
         ) {
