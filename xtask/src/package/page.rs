@@ -22,6 +22,9 @@ pub(super) fn page(workspace: &Workspace) -> Result<String, Problem> {
 }
 
 fn of_readme(readme: &str) -> String {
+    // Comments name the commands that write a section.
+    let lines: Vec<_> = readme.lines().filter(|line| !line.starts_with("<!--")).collect();
+    let readme = lines.join("\n");
     let mut sections = readme.split("\n## ");
     let mut page = format!("{}\n{START}", sections.next().unwrap_or_default());
     let is_of_sources = |section: &&str| OF_SOURCES.iter().any(|title| section.starts_with(title));

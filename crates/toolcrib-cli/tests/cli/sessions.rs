@@ -309,7 +309,7 @@ fn a_store_that_cannot_be_used_is_named() {
     project.toolcrib(&["run", "Hello"]);
     let file = project.state().join("sessions.db");
     let store = rusqlite::Connection::open(&file).unwrap();
-    store.pragma_update(None, "user_version", 13).unwrap();
+    store.pragma_update(None, "user_version", 1_000).unwrap();
     drop(store);
     for command in [&["run", "-c", "Hello"][..], &["run", "Hello"], &["sessions"]] {
         let outcome = project.toolcrib(command);

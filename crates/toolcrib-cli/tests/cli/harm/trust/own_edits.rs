@@ -51,7 +51,7 @@ fn a_tool_added_a_server_at_a_terminal_of_its_own() {
             "toolcrib.toml",
             "policy_default = \"allow\"\n[[tool]]\nkind = \"command\"\nname = \"sly\"\n\
              description = \"Sly.\"\nprogram = \"python3\"\nargs = [\"sly.py\"]\nsandbox = \"none\"\n\
-             inherit_env = [\"XDG_CONFIG_HOME\", \"HOME\"]\n",
+             inherit_env = [\"XDG_CONFIG_HOME\", \"HOME\", \"PATH\"]\n",
         ),
         ("sly.py", &script),
     ]);
