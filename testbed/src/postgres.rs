@@ -4,7 +4,7 @@
 
 use std::{
     env, fs,
-    io::{self, Read as _},
+    io::{self, Read as _, Write as _},
     os::unix::{fs::chown, process::CommandExt as _},
     path::{Path, PathBuf},
     process::{ChildStdin, Command, Stdio},
@@ -16,6 +16,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use toolcrib_skip::skip;
 
 /// The user `nobody`: the server refuses to run as root.
@@ -24,16 +25,24 @@ const NOBODY: u32 = 65_534;
 /// The time limit of a start: many times the usual one.
 const START: Duration = Duration::from_secs(300);
 
-/// Creates the cluster in the folder `$1` with the binaries in `$2`, runs the server, and removes the
-/// folder when the standard input ends, which it does with the process of the tests.
+/// Creates the cluster in the folder `$1` with the binaries in `$2`, runs the server with `fsync=$4`, stops
+/// it at once and starts it again for each line of the standard input, and removes the folder when that
+/// ends, which it does with the process of the tests.
 const SCRIPT: &str = r#"
 "$2/initdb" -D "$1/data" -U owner -A trust -E UTF8 --locale=C --no-sync >"$1/initdb.log" 2>&1 || exit 1
 openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost \
     -addext subjectAltName=DNS:localhost -addext basicConstraints=critical,CA:FALSE -keyout "$1/data/server.key" -out "$1/server.crt" \
     >"$1/openssl.log" 2>&1 && cp "$1/server.crt" "$1/data/server.crt" && ssl=on || ssl=off
-"$2/postgres" -D "$1/data" -F -k "$1" -c ssl=$ssl -c listen_addresses=localhost -p "$3" >"$1/log" 2>&1 &
-pid=$!
-cat >/dev/null
+run() {
+    "$2/postgres" -D "$1/data" -k "$1" -c fsync=$4 -c ssl=$ssl -c listen_addresses=localhost -p "$3" >>"$1/log" 2>&1 &
+    pid=$!
+}
+run "$@"
+while read -r _; do
+    kill -QUIT $pid
+    wait $pid
+    run "$@"
+done
 kill -INT $pid
 wait $pid
 rm -rf "$1"
@@ -46,7 +55,7 @@ pub struct PostgresServer {
     port: u16,
     bin: PathBuf,
     /// The server ends when this closes.
-    _life: ChildStdin,
+    life: Mutex<ChildStdin>,
     databases: AtomicUsize,
 }
 
@@ -58,7 +67,7 @@ impl PostgresServer {
     /// If it does not start, and without PostgreSQL where the variable `CI` is set.
     pub fn shared() -> Option<&'static Self> {
         static SERVER: OnceLock<Option<PostgresServer>> = OnceLock::new();
-        let server = SERVER.get_or_init(Self::start).as_ref();
+        let server = SERVER.get_or_init(|| Self::start("off")).as_ref();
         if server.is_none() {
             skip(
                 "PostgreSQL is not installed; install it, such as by `apt-get install postgresql`",
@@ -67,21 +76,42 @@ impl PostgresServer {
         server
     }
 
+    /// A server of its own, which has on the disk what it has acknowledged. `None` as of
+    /// [`shared`](Self::shared).
+    ///
+    /// # Panics
+    /// Those of [`shared`](Self::shared).
+    pub fn durable() -> Option<Self> {
+        Self::start("on")
+    }
+
+    /// Stops it at once, as `pg_ctl stop -m immediate` does, and waits until it runs again.
+    ///
+    /// # Errors
+    /// Its log, if it does not run again.
+    pub fn crash(&self) -> io::Result<()> {
+        self.life.lock().write_all(b"\n")?;
+        // Its processes end within milliseconds.
+        thread::sleep(Duration::from_millis(50));
+        self.wait()
+    }
+
     #[expect(clippy::panic, reason = "for tests")]
-    fn start() -> Option<Self> {
-        match Self::start_with(binaries()?) {
+    fn start(fsync: &str) -> Option<Self> {
+        match Self::start_with(binaries()?, fsync) {
             Ok(server) => Some(server),
             Err(error) => panic!("the PostgreSQL server does not start: {error}"),
         }
     }
 
-    fn start_with(bin: PathBuf) -> io::Result<Self> {
-        let folder = env::temp_dir().join(format!("toolcrib-pg-{}", std::process::id()));
+    fn start_with(bin: PathBuf, fsync: &str) -> io::Result<Self> {
+        let name = format!("toolcrib-pg-{}-{fsync}", std::process::id());
+        let folder = env::temp_dir().join(name);
         fs::create_dir(&folder)?;
         // Free at this moment; the server fails to start otherwise.
         let port = std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
         let mut command = Command::new("sh");
-        command.args(["-c", SCRIPT, "sh"]).arg(&folder).arg(&bin).arg(port.to_string());
+        command.args(["-c", SCRIPT, "sh"]).arg(&folder).arg(&bin).args([&port.to_string(), fsync]);
         command.current_dir(&folder).env("HOME", &folder);
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         if is_root()? {
@@ -89,15 +119,21 @@ impl PostgresServer {
             command.uid(NOBODY).gid(NOBODY);
         }
         let life = command.spawn()?.stdin.take().ok_or_else(|| io::Error::other("no pipe"))?;
-        let server = Self { folder, port, bin, _life: life, databases: AtomicUsize::new(0) };
+        let (life, databases) = (Mutex::new(life), AtomicUsize::new(0));
+        let server = Self { folder, port, bin, life, databases };
+        server.wait()?;
+        Ok(server)
+    }
+
+    fn wait(&self) -> io::Result<()> {
         let begun = Instant::now();
-        while server.psql("postgres", "SELECT 1").is_err() {
+        while self.psql("postgres", "SELECT 1").is_err() {
             if begun.elapsed() > START {
-                return Err(io::Error::other(server.logs()));
+                return Err(io::Error::other(self.logs()));
             }
             thread::sleep(Duration::from_millis(50));
         }
-        Ok(server)
+        Ok(())
     }
 
     /// Creates a database, with a script that its owner runs.
@@ -139,6 +175,11 @@ impl PostgresServer {
     /// The URL of a database over TCP, with more parameters.
     pub fn tcp_url(&self, user: &str, database: &str, parameters: &str) -> String {
         format!("postgres://{user}@localhost:{}/{database}?{parameters}", self.port)
+    }
+
+    /// Its port on localhost.
+    pub fn port(&self) -> u16 {
+        self.port
     }
 
     /// The certificate of the server, which signs itself; it has none without `openssl`.

@@ -21,7 +21,7 @@ const VERSION: &str = "0.20.2";
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
     let program = find_or_install(workspace)?;
     let help = "each finding above names the crate and its dependents: choose another crate, or \
-                change deny.toml and say why in docs/dependencies.md";
+                change deny.toml and say why in docs/internal/dependencies.md";
     run(workspace.program(&program).args(["check", "licenses", "sources"]), help)?;
     // Tests may use crates that the code itself must not use.
     run(workspace.program(&program).args(["--exclude-dev", "check", "bans"]), help)

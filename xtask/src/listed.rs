@@ -1,11 +1,11 @@
-//! Checks that `docs/dependencies.md` lists exactly the direct dependencies.
+//! Checks that `docs/internal/dependencies.md` lists exactly the direct dependencies.
 
 use std::collections::BTreeMap;
 
 use crate::{problem::Problem, workspace::Workspace};
 
 /// The page that gives a reason for each dependency.
-const PAGE: &str = "docs/dependencies.md";
+const PAGE: &str = "docs/internal/dependencies.md";
 
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
     let (manifest, page) = (workspace.read("Cargo.toml")?, workspace.read(PAGE)?);

@@ -9,13 +9,14 @@
 //! - `shape`: checks that the imports of each crate point down, from one layer to those below it, and that its circles are small.
 //! - `search_bench`: measures the tool search on a public data set, which it installs.
 //! - `sanitize_bench`: measures how many files of published packages a model would not read as they are.
-//! - `prose`: checks texts that users read for the phrases that `docs/style.md` replaces, and limits them in comments.
+//! - `prose`: checks texts that users read for the phrases that `docs/internal/style.md` replaces, and limits them in comments.
 //! - `oracle`: the vendors' own SDKs, for tests of the model adapters.
 //! - `loops`: runs the agent loop beside those of other frameworks, which it installs, and writes the times into `docs/benchmarks.md`.
-//! - `listed`: checks that `docs/dependencies.md` lists exactly the direct dependencies.
+//! - `listed`: checks that `docs/internal/dependencies.md` lists exactly the direct dependencies.
 //! - `jdk`: a Java development kit, whose programs tests run under the default limits.
 //! - `harm`: runs the tests of the faults that were found from outside.
 //! - `frameworks`: runs the programs of `examples/frameworks` and `examples/restate`, separate workspaces, and compares pages with programs.
+//! - `crash`: kills workers on a PostgreSQL store, stops its server at once, and cuts connections.
 //! - `crash_table`: kills the same loop in Toolcrib and in other systems, and writes what happened into `docs/crash-table.md`.
 //! - `conformance`: the official MCP conformance suite, run on the gateway and on the client.
 //! - `cargo_deny`: licenses, bans and sources of the dependencies, by cargo-deny.
@@ -30,7 +31,7 @@
 //! - `packages`: installs third-party packages into a separate folder, with the versions and digests of a list.
 //! - `counts`: compares instructions and allocations of the most frequent operations with a baseline, and with a fixed commit.
 //! - `attacks`: runs the attacks.
-//! - `api`: the public API as a text file, which the repository keeps, so that a change of it is seen.
+//! - `api`: the public names of the facade as a text file, which the repository keeps, so that a change of them is seen.
 //! - `example`: runs the support desk of `examples/` as its README describes, on a copy.
 //! - `small_examples`: checks the crates of `examples/`, and that each example is listed.
 //! - `workspace`: the paths of the workspace, and running programs in it.
@@ -51,6 +52,7 @@ mod browser;
 mod cargo_deny;
 mod conformance;
 mod counts;
+mod crash;
 mod crash_table;
 mod example;
 mod frameworks;
@@ -83,9 +85,9 @@ use std::process::ExitCode;
 use crate::{
     steps::{
         API, ATTACKS, BENCH, BENCH_GATEWAY, BENCH_LOOPS, BLESS, BLESS_API, BLESS_CONFORMANCE, BOOK,
-        CONFIGS, CONFORMANCE, COUNTS, CRASH_TABLE, EXAMPLE, FRAMEWORKS, FULL, HARM, LINT, ORACLE,
-        OTLP, PACKAGE, PACKAGE_LICENSES, PACKAGE_MUSL, PEERS, PORTABLE, PROSE, SANITIZE_BENCH,
-        SEARCH_BENCH, SEARCH_CHOOSE, SHAPE, TEST,
+        CONFIGS, CONFORMANCE, COUNTS, CRASH, CRASH_TABLE, EXAMPLE, FRAMEWORKS, FULL, HARM, LINT,
+        ORACLE, OTLP, PACKAGE, PACKAGE_LICENSES, PACKAGE_MUSL, PEERS, PORTABLE, PROSE,
+        SANITIZE_BENCH, SEARCH_BENCH, SEARCH_CHOOSE, SHAPE, TEST,
     },
     workspace::Workspace,
 };
@@ -104,7 +106,7 @@ Commands:
   portable  library, agent and gateway without Unix-only calls (`--cfg portable`), and their tests
   lint      formatting, file sizes, imports, links, the dependencies by cargo-deny and beside other SQLite
             crates, and clippy
-  prose     phrases that docs/style.md replaces, in user-visible texts and in comments
+  prose     phrases that docs/internal/style.md replaces, in user-visible texts and in comments
   shape     the import circles of each crate, of which `lint` permits no large one
   oracle    the model adapters against the vendors' own SDKs, which it installs
   peers     the MCP client and the gateway against third-party servers and clients, which it installs
@@ -114,7 +116,7 @@ Commands:
   configs   70 shapes of the files in which MCP clients declare servers
   harm      the tests of faults that were found from outside; fails if a kind of fault has none
   attacks   all tests in modules called `attacks`, with 10,000 rounds of random cases
-  api       the pages of the libraries, without warnings, and the public API, compared with
+  api       the pages of the libraries, without warnings, and the public names of `toolcrib`, compared with
             docs/internal/public-api.txt; --bless writes it there
   book      docs/ as a book, in target/book; installs mdBook
   example   the programs of examples/, and the support desk on a copy
@@ -129,6 +131,9 @@ Commands:
             the same for `toolcrib serve`, compared with third-party gateways, which it installs (104 MB)
   bench loops
             the agent loop beside those of rig, Vercel's ai and pydantic-ai, which it installs (60 MB)
+  crash [SESSIONS [STOPS]]
+            workers on a PostgreSQL store, which are killed, while its server is stopped at once and connections
+            are cut: 10,000 sessions and 500 stops, unless the arguments say otherwise
   crash-table [ROW…]
             what happens to effects when a process is killed, in Toolcrib and in other systems, which it installs
             (700 MB), into docs/crash-table.md; TOOLCRIB_KILLS=20 tries a row, and writes nothing; --page writes
@@ -180,6 +185,7 @@ fn main() -> ExitCode {
         ["bench"] => BENCH,
         ["bench", "gateway"] => BENCH_GATEWAY,
         ["bench", "loops"] => BENCH_LOOPS,
+        ["crash", ..] => CRASH,
         ["crash-table", ..] => CRASH_TABLE,
         ["sanitize-bench"] => SANITIZE_BENCH,
         ["search-bench"] => SEARCH_BENCH,

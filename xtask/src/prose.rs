@@ -1,12 +1,12 @@
-//! Checks texts that users read for the phrases that `docs/style.md` replaces, and limits them in
-//! comments.
+//! Checks texts that users read for the phrases that `docs/internal/style.md` replaces, limits them in comments,
+//! and checks the first sentences of documentation comments.
 
 use regex_lite::Regex;
 
 use crate::{problem::Problem, workspace::Workspace};
 
-/// The phrases, each with its advice. `docs/style.md` has an example for each.
-const PHRASES: [(&str, &str); 13] = [
+/// The phrases, each with its advice. `docs/internal/style.md` has an example for each.
+const PHRASES: [(&str, &str); 16] = [
     (r"(?:^|[.;:] )What [a-z]+ ", "begin with the noun instead of `What …`"),
     (r"[.:;,(] [Ww]ho (?:has|is|does|[a-hj-z][a-z]+s)\b", "name the person instead of `who …`"),
     (r"\b[Ww]hoever\b", "name the person instead of `whoever`"),
@@ -18,7 +18,10 @@ const PHRASES: [(&str, &str); 13] = [
     (r"\bholds?\b", "write `contains`, `has`, `keeps` or `is true`"),
     (r"\b(?:is|are|was) told\b", "write `receives` or `is informed`"),
     (r"\bgiven again\b", "write `can be repeated` or `repeat`"),
-    (r"\bmade anew\b", "write `recreated`"),
+    (r"\banew\b", "write `again`, or the verb with `re`: `rewritten`"),
+    (r"\b(?:at most|than|of|after|only) so many\b", "write `this number of` or name the limit"),
+    (r"(?:^|[.:;,] )[Aa]s there\b", "say it again, or link to it"),
+    (r"\bNothing any more\b", "write what is over: `expired`, `ended`, `removed`"),
     (r"\b[Tt]ake in\b|\b[Tt]urns? the matter\b", "write `import` or `change the result`"),
 ];
 
@@ -28,8 +31,11 @@ const PLAIN_BEFORE: [&str; 5] = ["here ", "`", "\"", "on ", "."];
 /// Maximum number of hits of one phrase per 10,000 words of comments.
 const DENSITY: usize = 2;
 
+/// The fewest words of a public item's first sentence.
+const LEAST_WORDS: usize = 4;
+
 /// The page that quotes the phrases, and the record of earlier releases.
-const LEFT_OUT: [&str; 2] = ["docs/style.md", "CHANGELOG.md"];
+const LEFT_OUT: [&str; 2] = ["docs/internal/style.md", "CHANGELOG.md"];
 
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
     let phrases: Vec<_> = PHRASES
@@ -51,13 +57,14 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
         comments.add(text.lines().map(str::trim).filter(|line| line.starts_with("//")), &phrases);
         if shown.contains("/src/") && shown.starts_with("crates/") {
             hits(&shown, visible(&text), &phrases, &mut found);
+            first_sentences(&shown, &text, &mut found);
         }
     }
     comments.check(&mut found);
     if found.is_empty() {
         return Ok(());
     }
-    Err(Problem::new(found.join("\n"), "docs/style.md shows what to write instead"))
+    Err(Problem::new(found.join("\n"), "docs/internal/style.md shows what to write instead"))
 }
 
 /// The lines of a source file that users read: documentation comments, and lines with a string.
@@ -97,6 +104,55 @@ fn is_hit(line: &str, phrase: &Regex) -> bool {
         let before = line.get(..hit.start()).unwrap_or_default();
         !PLAIN_BEFORE.iter().any(|plain| before.ends_with(plain))
     })
+}
+
+/// Words that say nothing alone.
+const FUNCTION_WORDS: &str = " a an the it its they them their there as any more none nothing not no this that \
+    these those of in on for to with by from and or but so only once all both same other others then is are \
+    was be may also if at one where when ";
+
+/// Checks the first sentence of each documentation comment.
+fn first_sentences(file: &str, source: &str, found: &mut Vec<String>) {
+    let lines: Vec<_> = source.lines().map(str::trim).collect();
+    let mut at = 0;
+    while at < lines.len() {
+        let doc = lines.iter().skip(at).map_while(|line| line.strip_prefix("///"));
+        let doc: Vec<_> = doc.map(str::trim).collect();
+        if !doc.is_empty() {
+            let paragraph = doc.split(|line| line.is_empty()).next().unwrap_or_default().join(" ");
+            let end = paragraph.find(". ").map_or(paragraph.len(), |end| end + 1);
+            let item = lines.iter().skip(at + doc.len()).find(|line| !line.starts_with("#["));
+            let sentence = paragraph.get(..end).unwrap_or(&paragraph);
+            if let Some(advice) = weakness(sentence, item.copied().unwrap_or_default()) {
+                found.push(format!("{file}:{}: {advice}: {sentence}", at + 1));
+            }
+        }
+        at += doc.len().max(1);
+    }
+}
+
+/// Why a first sentence says too little about its item, if so. A variant or field may refer to the noun
+/// of its type.
+fn weakness(sentence: &str, item: &str) -> Option<&'static str> {
+    let words: Vec<_> = sentence.split_whitespace().collect();
+    let says_something = |word: &&str| {
+        let word = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '`').to_lowercase();
+        !FUNCTION_WORDS.contains(&format!(" {word} "))
+    };
+    if !words.iter().any(says_something) {
+        return Some("write a sentence with a noun and a verb");
+    }
+    let is_public_item = item.strip_prefix("pub ").is_some_and(|item| {
+        let kinds = ["fn", "async fn", "const", "struct", "enum", "trait", "type", "mod", "static"];
+        kinds.iter().any(|kind| item.starts_with(&format!("{kind} ")))
+    });
+    if is_public_item && words.len() < LEAST_WORDS {
+        return Some("say in four words or more what the item is for");
+    }
+    let is_item = is_public_item || item.contains("fn ") || item.contains("const ");
+    let begins_with_pronoun =
+        words.first().is_some_and(|word| ["It", "They", "Those", "These", "That"].contains(word));
+    (is_item && begins_with_pronoun).then_some("begin with the noun instead of a pronoun")
 }
 
 /// Counts the phrases in all comments and documents.

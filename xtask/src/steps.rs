@@ -6,8 +6,9 @@ use std::{
 };
 
 use crate::{
-    api, attacks, bench, book, browser, cargo_deny, conformance, counts, crash_table, example,
-    frameworks, gateways, harm, jdk, links, listed, loops, oracle, package, peers, postgres,
+    api, attacks, bench, book, browser, cargo_deny, conformance, counts, crash, crash_table,
+    example, frameworks, gateways, harm, jdk, links, listed, loops, oracle, package, peers,
+    postgres,
     problem::{Problem, joined},
     prose, sanitize_bench, search_bench, shape, small_examples, sources, sqlite_crates, tests,
     workspace::{Workspace, run as run_program},
@@ -72,6 +73,8 @@ const GATEWAYS: Step = Step { name: "gateways", check: gateways::install };
 const LOOPS: Step = Step { name: "frameworks", check: loops::install };
 const LOOP_FIGURES: Step = Step { name: "bench", check: loops::measure };
 const GATEWAY_FIGURES: Step = Step { name: "bench", check: bench::run_gateway };
+
+const CRASHES: Step = Step { name: "crashes", check: crash::check };
 
 const KILLS: Step = Step { name: "kills", check: crash_table::measure };
 
@@ -148,6 +151,7 @@ pub(crate) const FULL: &[Step] = &[
 pub(crate) const BENCH: &[Step] = &[FIGURES];
 pub(crate) const BENCH_GATEWAY: &[Step] = &[PACKAGE_TOOLS, GATEWAYS, GATEWAY_FIGURES];
 pub(crate) const BENCH_LOOPS: &[Step] = &[OTHERS, LOOPS, LOOP_FIGURES];
+pub(crate) const CRASH: &[Step] = &[POSTGRES, CRASHES];
 pub(crate) const CRASH_TABLE: &[Step] = &[KILLS];
 pub(crate) const SANITIZE_BENCH: &[Step] = &[ALTERED];
 pub(crate) const SEARCH_BENCH: &[Step] = &[SEARCH_DATA, SEARCH_FIGURES];

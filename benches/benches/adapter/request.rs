@@ -82,7 +82,7 @@ fn anew(tool_count: usize, request: &ModelRequest) -> Outcome<Vec<Cell>> {
     };
     let next = series(&mut write)?;
     let allocations = counting(&mut write)?;
-    let name = format!("all written anew, {tool_count} tools");
+    let name = format!("all rewritten, {tool_count} tools");
     Ok(row(name, written, None, next, &allocations))
 }
 

@@ -1,6 +1,6 @@
 //! The agent.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use toolcrib_core::{
     Event, Model, NewSession, SessionOwner, SessionStoreError, Subscription, UnknownEventError,
@@ -10,6 +10,7 @@ use toolcrib_engine::{DEFAULT_PERSONALITY, Engine};
 use crate::{
     models::Models,
     options::{RunOptions, Settings},
+    outcome::{RunError, RunOutcome},
     run::{
         Run,
         parts::{AgentParts, AgentStore},
@@ -67,7 +68,7 @@ impl Agent {
         Self(Arc::new(parts))
     }
 
-    /// The engine.
+    /// The engine that composes the agent's menus and runs its calls.
     pub fn engine(&self) -> &Engine {
         &self.0.engine
     }
@@ -173,13 +174,74 @@ impl Agent {
     /// received is not requested again.
     ///
     /// The options must have the session, the same tenant and principal, and the claims of the
-    /// interrupted run, which are not stored. Its skills are active again. The timeout begins anew;
+    /// interrupted run, which are not stored. Its skills are active again. The timeout begins again;
     /// the number of iterations goes on.
     ///
     /// If the last turn has ended, the run fails with
     /// [`NOTHING_TO_RESUME`](crate::RunError::NOTHING_TO_RESUME).
     pub fn resume(&self, options: impl Into<RunOptions>) -> Run {
         Run::new(Arc::clone(&self.0), None, options.into())
+    }
+
+    /// Prepares the next segment of a session that was [claimed](Session::claim): it [runs](Self::run) its
+    /// submitted message, or [resumes](Self::resume) its turn, until the answer or until calls wait for
+    /// approval. A process that dies leaves the segment to the next claim.
+    ///
+    /// ```
+    /// # use std::{sync::Arc, time::Duration};
+    /// # use toolcrib_agent::{Agent, RunOptions, Session};
+    /// # use toolcrib_core::{NewSession, SessionOwner, SessionStore};
+    /// # use toolcrib_models::ScriptedModel;
+    /// # use toolcrib_store::SqliteStore;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let model = ScriptedModel::from_toml("script.toml", r#"
+    /// #     [[rule]]
+    /// #     text = "Hello."
+    /// # "#)?;
+    /// # let agent = Agent::builder().model(model).build()?;
+    /// let store: Arc<dyn SessionStore> = Arc::new(SqliteStore::in_memory()?);
+    /// let owner = SessionOwner::principal("ann");
+    /// let new = NewSession { owner: owner.clone(), name: None, personality: "default".into() };
+    /// let id = store.create(&new)?.id;
+    /// Session::submit(&store, &owner, &id, "Hello").await?;
+    ///
+    /// // In another process:
+    /// while let Some(session) = Session::claim(&store, None).await? {
+    ///     let outcome = agent.segment(RunOptions::default().session(&session)).await;
+    ///     println!("{}: {}", session.id(), outcome.end_reason);
+    ///     session.end_segment(&outcome, Duration::from_secs(10)).await?;
+    /// }
+    /// # assert_eq!(store.find(&owner, &id)?.turns, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn segment(&self, options: impl Into<RunOptions>) -> Run {
+        let mut options = options.into();
+        let submitted = options.session.as_ref().and_then(Session::submitted);
+        let message = submitted.map(|message| Arc::clone(&message.text));
+        options.submitted = submitted.map(|message| message.number);
+        Run::new(Arc::clone(&self.0), message, options)
+    }
+}
+
+impl Session {
+    /// Closes it after its [segment](crate::Agent::segment). If that could not begin, or the store failed, the
+    /// session is [left](Self::leave) to the next claim after a time instead.
+    ///
+    /// # Errors
+    /// [`SessionStoreError`] if the store cannot be written. Then the lease ends by itself.
+    pub async fn end_segment(
+        self,
+        outcome: &RunOutcome,
+        retry_after: Duration,
+    ) -> Result<(), SessionStoreError> {
+        let is_over = !outcome.turn_id.is_empty()
+            && outcome.error.as_ref().is_none_or(|error| error.code != RunError::SESSION_FAILED);
+        match is_over {
+            true => self.close().await,
+            false => self.leave(retry_after).await,
+        }
     }
 }
 

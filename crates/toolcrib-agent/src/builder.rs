@@ -64,7 +64,8 @@ impl Agent {
 }
 
 impl AgentBuilder {
-    /// Sets the model. Required. An [`Arc`] of one can be shared by several agents.
+    /// Sets the model that the agent calls. Required. An [`Arc`] of one can be shared by several
+    /// agents.
     pub fn model(mut self, model: impl Model) -> Self {
         self.model = Some(Arc::new(model));
         self
@@ -86,7 +87,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Adds a [personality](Personality). One that names a model needs a
+    /// Adds a [personality](Personality) that turns can have. One that names a model needs a
     /// [`personality_model`](Self::personality_model).
     pub fn personality(mut self, personality: Personality) -> Self {
         self.engine = self.engine.personality(personality);
@@ -111,7 +112,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Adds a tool.
+    /// Adds a tool to the agent.
     pub fn tool(mut self, tool: impl IntoTool) -> Self {
         self.engine = self.engine.tool(tool);
         self
@@ -130,19 +131,19 @@ impl AgentBuilder {
         self
     }
 
-    /// Adds a plugin.
+    /// Adds a plugin to the engine.
     pub fn plugin(mut self, plugin: impl Plugin + 'static) -> Self {
         self.engine = self.engine.plugin(plugin);
         self
     }
 
-    /// Sets the skills.
+    /// Sets the skills that a model can activate.
     pub fn skills(mut self, skills: Skills) -> Self {
         self.engine = self.engine.skills(skills);
         self
     }
 
-    /// Sets the policy.
+    /// Sets the policy that decides on tools and calls.
     pub fn policy(mut self, policy: Policy) -> Self {
         self.engine = self.engine.policy(policy);
         self

@@ -41,7 +41,7 @@ impl Allowance {
 }
 
 /// Limits of one turn, which end a loop that makes no progress or costs too much. A resumed turn
-/// counts what it did before; only denials are counted anew.
+/// counts what it did before; only denials are counted from zero.
 ///
 /// At a limit of calls or denials, the calls beyond it are not made, and the model answers with the
 /// results that it has, without further calls. At a limit of tokens or cost no further call and no
@@ -70,7 +70,7 @@ pub struct TurnLimits {
 }
 
 impl TurnLimits {
-    /// No limits.
+    /// No limit of any kind.
     pub const NONE: Self = Self {
         max_calls: None,
         max_calls_per_tool: None,

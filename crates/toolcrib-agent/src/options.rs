@@ -62,6 +62,8 @@ pub struct RunOptions {
     /// The store that sums up the usage of runs. A [`Budget`] requires one. If it cannot be written,
     /// the run fails. Default: the agent's [store](crate::AgentBuilder::store).
     pub usage_store: Option<Arc<dyn UsageStore>>,
+    /// The number of the submitted message that the run takes.
+    pub(crate) submitted: Option<u64>,
     /// Set if the run is that of a child agent.
     pub(crate) child: Option<Child>,
 }

@@ -44,7 +44,7 @@ impl AnswerSchema {
     /// The default number of attempts, the first included.
     pub const DEFAULT_ATTEMPTS: u32 = 3;
 
-    /// A JSON Schema. It may not refer to other documents.
+    /// Compiles a JSON Schema for answers. It may not refer to other documents.
     ///
     /// # Errors
     /// [`AnswerSchemaError`] if it is not a schema, or validation would take too much work.

@@ -236,7 +236,7 @@ impl Approvals {
         Ok(valid)
     }
 
-    /// Revokes a grant. It stays revoked if the store is set back to an earlier state.
+    /// Revokes a grant by its id. It stays revoked if the store is set back to an earlier state.
     ///
     /// # Errors
     /// [`ApprovalError`], such as [`Unknown`](ApprovalStoreError::Unknown).

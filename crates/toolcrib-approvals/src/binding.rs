@@ -70,7 +70,8 @@ pub(crate) fn scope_of(request: &ApprovalRequest<'_>, arguments: &StoredArgument
     bound.digest()
 }
 
-/// The digest of a tool for one identity and conversation: what a person permits for a session.
+/// The digest of a tool for one identity and conversation, by which a permission for a session is
+/// found.
 pub(crate) fn tool_scope_of(request: &ApprovalRequest<'_>) -> Digest {
     let (tool, identity) = (request.tool, request.identity);
     Digest::of_json(&json!({

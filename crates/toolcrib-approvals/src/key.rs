@@ -208,7 +208,7 @@ impl ApprovalKeys {
         Ok(true)
     }
 
-    /// Those of some decisions that are over. Blocking.
+    /// The ids that have the mark, of those given. Blocking.
     pub(crate) fn marked(
         &self,
         mark: ApprovalMark,

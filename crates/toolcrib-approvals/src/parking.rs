@@ -39,7 +39,7 @@ enum StoredDecision {
     Denied(Option<Arc<str>>),
     /// Nothing; with the open row of the call, if it was parked before.
     Nothing(Option<Arc<str>>),
-    /// Nothing any more.
+    /// The request has expired.
     Expired,
 }
 

@@ -19,8 +19,8 @@ use crate::{
 const HANDLE_LINES: usize = 5;
 const HANDLE_LINE: usize = 120;
 
-/// A stored result. It stays the same as when it was opened, even if its id is overwritten or
-/// expires.
+/// A result that a store keeps. It stays the same as when it was opened, even if its id is
+/// overwritten or expires.
 ///
 /// Returned from a tool, it becomes its [handle](Self::handle).
 #[derive(Clone)]
@@ -34,7 +34,7 @@ impl Artifact {
         Self { content, kind }
     }
 
-    /// The id.
+    /// The id by which tools read it.
     pub fn id(&self) -> &Arc<str> {
         &self.content.entry().id
     }
@@ -44,12 +44,12 @@ impl Artifact {
         self.content.entry()
     }
 
-    /// Its bytes.
+    /// The bytes of the result.
     pub fn content(&self) -> &Content {
         &self.content
     }
 
-    /// Its kind.
+    /// The kind, which answers queries.
     pub fn kind(&self) -> &Arc<dyn ArtifactKind> {
         &self.kind
     }

@@ -116,7 +116,7 @@ impl Artifacts {
         self.0.store.forget(owner)
     }
 
-    /// The limits.
+    /// The limits of stored results.
     pub fn limits(&self) -> ArtifactLimits {
         self.0.limits
     }
@@ -200,7 +200,7 @@ impl ArtifactSource {
         }
     }
 
-    /// Sets the kind.
+    /// Sets the kind of the content.
     #[must_use]
     pub fn kind(mut self, kind: impl Into<Arc<str>>) -> Self {
         self.kind = Some(kind.into());

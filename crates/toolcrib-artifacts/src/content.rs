@@ -27,7 +27,7 @@ impl Content {
         Self(stored)
     }
 
-    /// The artifact's entry.
+    /// The entry of the artifact in its store.
     pub fn entry(&self) -> &ArtifactEntry {
         &self.0.entry
     }

@@ -89,7 +89,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// A complete answer.
+    /// A complete answer with this text.
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }

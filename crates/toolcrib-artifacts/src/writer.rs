@@ -59,7 +59,7 @@ impl ArtifactWriter {
         self
     }
 
-    /// Appends bytes. Blocks.
+    /// Appends bytes to the artifact. Blocks.
     pub fn write(&mut self, bytes: &[u8]) {
         match self.redacting.take() {
             None => self.take(bytes),

@@ -34,10 +34,13 @@
 //! - `http`: an HTTP client with restrictions on its targets.
 //! - `files`: folders whose paths cannot be left, with a record of what was read.
 //! - `host_file`: files of the host, opened and replaced safely.
+//! - `certificates`: the authorities by which servers are verified.
 //! - `steering`: files that run or steer code when a person opens a folder, enters it or uses version control in it.
 
 // No links above: they would be broken wherever a feature is off.
 
+#[cfg(any(feature = "http", all(feature = "database", not(portable))))]
+mod certificates;
 #[cfg(all(feature = "database", portable))]
 compile_error!(
     "the feature `database` keeps files private with Unix file modes; build it without `--cfg portable`"

@@ -37,12 +37,13 @@ pub struct HostCapabilities {
 }
 
 impl HostCapabilities {
-    /// No capabilities.
+    /// Grants no capability to any call.
     pub fn nothing() -> Self {
         Self::default()
     }
 
-    /// Adds a folder. Tools declare it by its name; of two with the same name, the first counts.
+    /// Adds a folder that calls may use. Tools declare it by its name; of two with the same name,
+    /// the first counts.
     #[cfg(feature = "files")]
     #[must_use]
     pub fn files(mut self, files: Files) -> Self {

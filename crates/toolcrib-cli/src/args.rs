@@ -11,6 +11,7 @@ mod lint;
 mod lock;
 mod mcp;
 mod mcp_entry;
+mod menu;
 mod run;
 mod secret;
 mod serve;
@@ -18,6 +19,7 @@ mod sessions;
 mod trace;
 mod trust;
 mod usage;
+mod work;
 
 use std::path::PathBuf;
 
@@ -36,6 +38,7 @@ pub(crate) use self::{
     lock::{AcceptArgs, LockCommand, LockScope},
     mcp::McpCommand,
     mcp_entry::McpAddArgs,
+    menu::{ExplainArgs, FindArgs, MenuArgs},
     run::{ModelArgs, ResumeArgs, RunArgs},
     secret::SecretCommand,
     serve::{HttpAddress, ServeArgs},
@@ -43,6 +46,7 @@ pub(crate) use self::{
     trace::{ReplayArgs, RunsArgs, TraceArgs},
     trust::{FreshArgs, OfflineArgs, TrustArgs},
     usage::{Day, UsageArgs, UsageGrouping},
+    work::{CancelArgs, FollowArgs, SubmitArgs, WorkCommand, WorkerArgs},
 };
 
 /// The layout of `toolcrib --help`. Clap has no headings for subcommands; a test compares this list
@@ -65,6 +69,12 @@ Use its tools:
   serve    Serve the tools over MCP: on standard input and output, or over HTTP
   acp      Serve the project as an agent to an editor, over the Agent Client Protocol
   install  Add the gateway to the configuration of an MCP client, or remove it
+
+Let workers run it, on one machine or several:
+  submit   Submit a message to a session, for a worker to run
+  worker   Run submitted messages, and continue the runs of processes that died
+  follow   Print the messages of a session as they are stored, until its run ends
+  cancel   Cancel the run of a session, and its submitted messages, on whatever machine
 
 Sessions of `run`, `chat` and `acp`:
   sessions List the sessions of a project, or delete some
@@ -94,7 +104,7 @@ Inspect it:
   lock     Show and accept changed definitions of servers and hubs
   discover List the MCP servers that editors on this machine have configured
   check-server Check an MCP server for its author: messages, definitions, results, cost
-  doctor   Show which sandboxes this machine enforces, each proven by denied acts
+  doctor   Show which sandboxes this machine enforces, and what the store's database promises
 
 For shells, editors and packages:
   completions Print the completions of a shell
@@ -110,8 +120,8 @@ const GLOBAL: &str = "Global options";
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  success: the model answered or reached the iteration limit; `serve` or `acp` was stopped by \
-Ctrl-C or SIGTERM, or its input was closed
+  0  success: the model answered or reached the iteration limit; `serve`, `acp` or `worker` was \
+stopped by Ctrl-C or SIGTERM, or its input was closed
   1  failure, one of these:
      - the run failed, timed out or reached a limit of `[limits]` or `[budget]`
      - its session is in use or cannot be stored
@@ -121,9 +131,9 @@ Ctrl-C or SIGTERM, or its input was closed
      - `lock diff` has changes, or `lock` cannot list a source
      - `find` does not find the expected tool
      - `replay` differs
-     - `doctor` finds a sandbox that is not enforced
+     - `doctor` finds a sandbox that is not enforced, or a problem of the store's database
   2  error in the command line or in the project
-  3  cancelled by Ctrl-C or SIGTERM; `serve` only when a second signal ends it at once
+  3  cancelled by Ctrl-C, SIGTERM or `cancel`; `serve` and `worker` only when a second signal ends it at once
   4  waiting: the run or the call needs an approval, see `toolcrib approvals`
   5  the answer of the run is cut off: it reached the model's output limit
   6  the model's answer was empty, also after retries";
@@ -280,7 +290,7 @@ Examples:
   toolcrib chat --session refunds --skill billing
 
 Ctrl-C ends the turn, Ctrl-D the chat. A chat is a session, which `-c` and `--session` continue, also \
-with `run`. /help lists the commands within the chat. See docs/chat.md.")]
+with `run`. /help lists the commands within the chat. See docs/cli.md#chat.")]
     Chat(ChatArgs),
     /// Call one tool, through the same pipe as a model's call
     #[command(after_help = "\
@@ -317,7 +327,7 @@ In the settings of Zed:
 
 The editor starts it, and talks with it on standard input and output. Without -p, the project is the \
 nearest one upward from the folder that is open in the editor. Each thread of the editor is a session. \
-See docs/acp.md.")]
+See docs/cli.md#editors.")]
     Acp(AcpArgs),
     /// Add the gateway to the configuration of an MCP client, or remove it
     #[command(after_help = "\
@@ -331,6 +341,8 @@ It shows the change first, and writes one entry: the absolute path of this progr
 of `serve`. Comments and layout of the file stay. No secret is written: variables of the environment \
 come from the client. See docs/clients.md.")]
     Install(InstallArgs),
+    #[command(flatten)]
+    Work(WorkCommand),
     /// List the sessions of a project, or delete some
     #[command(after_help = "\
 Examples:
@@ -406,7 +418,7 @@ Examples:
   toolcrib usage --html usage.html
 
 It sums up the runs of all principals. A cost that is not known is `unknown cost`, in JSON null, and \
-never 0. Prices are in the project: [price.\"VENDOR:MODEL\"]. See docs/usage.md.")]
+never 0. Prices are in the project: [price.\"VENDOR:MODEL\"]. See docs/trace.md#usage-and-money.")]
     Usage(UsageArgs),
     /// List the calls that wait for approval, and the grants
     #[command(after_help = "\
@@ -550,16 +562,17 @@ request. Options come before the program.
 The exit code is 0 without errors, 1 with errors (with --strict also with warnings), 2 if the program \
 is not found. Notes do not change it.")]
     CheckServer(CheckServerArgs),
-    /// Show which sandboxes this machine enforces, each proven by denied acts
+    /// Show which sandboxes this machine enforces, and what the store's database promises
     #[command(after_help = "\
 Examples:
   toolcrib doctor
   toolcrib doctor --json
   setpriv --reuid nobody toolcrib doctor
 
-A child process enters each sandbox and tries what it must not do. It needs no project. The exit code \
-is 0 if every sandbox is enforced, and 1 if one is not: its line says what is missing and how to get \
-it. See docs/sandbox.md.")]
+A child process enters each sandbox and tries what it must not do. It needs no project. With a project or \
+--store in a PostgreSQL database, it inspects the server: durability, standbys, poolers, rights, clock. \
+The exit code is 1 if a sandbox is not enforced or the database has a problem: its line says what to do. \
+See docs/protection.md#sandboxes and docs/sessions.md#postgresql.")]
     Doctor,
     /// Print the completions of a shell
     #[command(after_help = "\
@@ -593,41 +606,6 @@ Examples:
 Editors with a TOML language server complete and check the keys by it, if the first line of the file is
   #:schema ./toolcrib.schema.json")]
     Schema,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct MenuArgs {
-    #[command(flatten)]
-    pub(crate) situation: Situation,
-    /// Say for each tool why it is offered or withheld, and for withheld ones what would have to
-    /// change
-    #[arg(long)]
-    pub(crate) why: bool,
-    #[command(flatten)]
-    pub(crate) look: OfflineArgs,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ExplainArgs {
-    /// The tool's name
-    pub(crate) tool: String,
-    #[command(flatten)]
-    pub(crate) situation: Situation,
-    #[command(flatten)]
-    pub(crate) look: OfflineArgs,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct FindArgs {
-    /// The need, in words
-    pub(crate) need: String,
-    /// A tool that should be found
-    #[arg(long, value_name = "TOOL")]
-    pub(crate) expect: Option<String>,
-    #[command(flatten)]
-    pub(crate) situation: Situation,
-    #[command(flatten)]
-    pub(crate) look: OfflineArgs,
 }
 
 #[derive(Debug, Clone, Args)]

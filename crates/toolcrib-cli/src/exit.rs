@@ -23,6 +23,18 @@ impl Exit {
     }
 }
 
+impl Exit {
+    /// The exit code of a stored turn, by the word for how it ended.
+    pub(crate) fn of_stopped(stopped: &str) -> Self {
+        match stopped {
+            "answered" | "max_iterations" => FINE,
+            "cancelled" => CANCELLED,
+            "cut_off" => CUT_OFF,
+            _ => FAILED,
+        }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit.0)

@@ -55,6 +55,7 @@ use self::{
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
+    commands::completions::answer();
     // First of all: an interrupt at any moment must end the program in an orderly way.
     let watching = signals::watch();
     let exit = match Cli::try_parse() {
@@ -62,7 +63,7 @@ fn main() -> ExitCode {
             let form = Form::of(&cli);
             start(cli, watching).unwrap_or_else(|problem| problem.report(form))
         }
-        Err(error) => problem::misread(&error),
+        Err(error) => problem::misread(error),
     };
     output::settle(exit).into()
 }

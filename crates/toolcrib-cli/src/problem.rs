@@ -3,7 +3,11 @@
 use std::env;
 
 use agent_client_protocol::ErrorCode;
-use clap::CommandFactory as _;
+use clap::{
+    CommandFactory as _,
+    builder::StyledStr,
+    error::{ContextKind, ContextValue},
+};
 use toolcrib_agent::{EndReason, RunError};
 use toolcrib_approvals::ApprovalError;
 use toolcrib_config::suggest;
@@ -52,6 +56,11 @@ impl Form {
 }
 
 impl Problem {
+    /// Its text.
+    pub(crate) fn message(&self) -> &str {
+        &self.error.message
+    }
+
     /// An error in the command line.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::new(exit::USAGE, "usage", message)
@@ -212,7 +221,8 @@ impl From<InstallError> for Problem {
 }
 
 /// Reports why the command line could not be parsed, or prints the requested help or version.
-pub(crate) fn misread(error: &clap::Error) -> Exit {
+pub(crate) fn misread(mut error: clap::Error) -> Exit {
+    suggest_command(&mut error);
     if !error.use_stderr() {
         output::help(&error.render().ansi().to_string());
         return exit::FINE;
@@ -225,6 +235,36 @@ pub(crate) fn misread(error: &clap::Error) -> Exit {
     let text = error.to_string();
     let message = text.strip_prefix("error: ").unwrap_or(&text).trim();
     Problem::usage(message).report(Form::new(true, asks_for_run()))
+}
+
+/// Names of commands in other programs, and what does the same here.
+const ELSEWHERE: [(&str, &str); 14] = [
+    ("add", "mcp add"),
+    ("ask", "run"),
+    ("config", "check"),
+    ("cost", "usage"),
+    ("exec", "call"),
+    ("history", "sessions"),
+    ("login", "mcp login"),
+    ("logs", "trace"),
+    ("new", "init"),
+    ("prompt", "run"),
+    ("start", "serve"),
+    ("test", "check"),
+    ("validate", "check"),
+    ("version", "--version"),
+];
+
+/// Replaces the suggestion by spelling where another program has a command of that name.
+fn suggest_command(error: &mut clap::Error) {
+    let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) else {
+        return;
+    };
+    if let Some((_, here)) = ELSEWHERE.iter().find(|(elsewhere, _)| elsewhere == name) {
+        error.remove(ContextKind::SuggestedSubcommand);
+        let tip = StyledStr::from(format!("write 'toolcrib {here}'"));
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+    }
 }
 
 /// Whether the command is `run`, as far as the command line can be parsed.

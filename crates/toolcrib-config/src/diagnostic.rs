@@ -103,17 +103,17 @@ impl From<Option<String>> for Help {
 pub struct Diagnostics(pub(crate) Vec<Diagnostic>);
 
 impl Diagnostics {
-    /// All diagnostics.
+    /// The errors and warnings, in their order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Diagnostic> {
         self.0.iter()
     }
 
-    /// The errors.
+    /// The errors, without the warnings.
     pub fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
         self.of(Severity::Error)
     }
 
-    /// The warnings.
+    /// The warnings, without the errors.
     pub fn warnings(&self) -> impl Iterator<Item = &Diagnostic> {
         self.of(Severity::Warning)
     }

@@ -27,13 +27,14 @@ pub struct Problems {
 }
 
 impl Problems {
-    /// An empty collection. `main` is the file whose problems are shown first.
+    /// Creates an empty collection for a main file. `main` is the file whose problems are shown
+    /// first.
     pub fn new(main: impl Into<Arc<str>>) -> Self {
         Self { main: main.into(), found: RefCell::default(), dropped: Cell::new(None) }
     }
 
-    /// Records a problem. The first 1,000 are kept, with at most 2,000 characters each; that there are more
-    /// is one more problem.
+    /// Records a problem of a file. The first 1,000 are kept, with at most 2,000 characters each;
+    /// that there are more is one more problem.
     pub fn push(&self, mut problem: Diagnostic) {
         let mut found = self.found.borrow_mut();
         cut(&mut problem.message);

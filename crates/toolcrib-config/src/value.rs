@@ -102,7 +102,7 @@ impl<'a> Value<'a> {
         Some(Located { value: text.into(), at: self.document.spot(span.start + inside) })
     }
 
-    /// `true` or `false`.
+    /// The value, if it is `true` or `false`; otherwise a problem is recorded.
     pub fn boolean(&self) -> Option<Located<bool>> {
         let value = self.value.get_ref().as_bool();
         if value.is_none() {

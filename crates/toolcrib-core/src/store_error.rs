@@ -37,6 +37,16 @@ pub enum SessionStoreError {
         /// The end of its lease, in milliseconds since 1970. Each renewal moves it.
         until_ms: u64,
     },
+    /// Too many messages of the session wait for their turn.
+    #[error(
+        "{limit} messages wait in the session `{session}`, and no more can be submitted; wait for one"
+    )]
+    TooManySubmitted {
+        /// The session's id.
+        session: Arc<str>,
+        /// The limit.
+        limit: usize,
+    },
     /// The lease expired, and another run has taken the session over.
     #[error(
         "the session `{session}` was taken over by another run, because this one did not renew \
@@ -63,6 +73,15 @@ pub enum SessionStoreError {
         session: Arc<str>,
         /// The record and the reason.
         what: &'static str,
+    },
+    /// The store may lose the intent of a call that may not be repeated, after it has acknowledged it.
+    #[error(
+        "{store} may lose what it acknowledges, since `fsync` is off: a call that may not be repeated is not \
+         made; set fsync = on, or declare accept_loss = true in `[sessions]`"
+    )]
+    NotDurable {
+        /// The store.
+        store: String,
     },
     /// A newer program has written the store.
     #[error(

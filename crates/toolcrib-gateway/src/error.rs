@@ -31,7 +31,7 @@ pub enum GatewayError {
     SameToken {
         /// The first, from 1.
         first: usize,
-        /// The other.
+        /// The number of the second token.
         second: usize,
     },
     /// An invalid host.

@@ -77,7 +77,7 @@ impl Gateway {
         })
     }
 
-    /// Its present engine.
+    /// The engine of the next request.
     pub fn engine(&self) -> Engine {
         self.0.shared().config.engine.clone()
     }
@@ -141,7 +141,7 @@ impl ReplacedConfig {
     }
 }
 
-/// Builds a [`Gateway`].
+/// Builder of a [`Gateway`], with its access and its limits.
 #[must_use = "nothing is served by a builder"]
 pub struct GatewayBuilder(GatewayConfig);
 
@@ -249,7 +249,7 @@ impl GatewayBuilder {
         self
     }
 
-    /// Builds the gateway. Nothing runs yet.
+    /// Builds the gateway, without a listener. Nothing runs yet.
     pub fn build(self) -> Gateway {
         Gateway(GatewayState::new(self.0))
     }

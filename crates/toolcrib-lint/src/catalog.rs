@@ -82,7 +82,7 @@ impl<'a> Subject<'a> {
         self.position
     }
 
-    /// The tool.
+    /// The tool that is checked.
     pub fn tool(&self) -> &'a LintTool {
         self.tool
     }

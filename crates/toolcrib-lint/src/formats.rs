@@ -26,7 +26,7 @@ pub enum Format {
     ChatFunctions,
     /// Only names and descriptions, or no tools at all.
     Plain,
-    /// More than one of these.
+    /// A mixture of several formats.
     Mixed,
 }
 
@@ -43,7 +43,7 @@ impl fmt::Display for Format {
     }
 }
 
-/// A parsed catalog.
+/// A catalog that was parsed from a file.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ParsedCatalog {

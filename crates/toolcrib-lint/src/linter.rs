@@ -120,8 +120,8 @@ impl Linter {
         &self.rules
     }
 
-    /// Checks a catalog. Takes time proportional to its size, except with very many similar
-    /// descriptions.
+    /// Checks the tools of a catalog. Takes time proportional to its size, except with very many
+    /// similar descriptions.
     pub fn lint(&self, tools: &[LintTool]) -> Report {
         let catalog = LintCatalog::new(tools, &self.sources, self.max_tokens);
         let mut findings = Findings::default();

@@ -21,8 +21,8 @@ pub enum Severity {
     Note,
 }
 
-/// One problem. None of its texts contains an invisible character, a control character or a line
-/// feed.
+/// One problem of a catalog. None of its texts contains an invisible character, a control character
+/// or a line feed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// The rule's id.
@@ -46,12 +46,12 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// An error.
+    /// A finding that is an error.
     pub fn error(message: impl AsRef<str>, help: impl AsRef<str>) -> Self {
         Self::new(Severity::Error, message.as_ref(), help.as_ref())
     }
 
-    /// A warning.
+    /// A finding that is a warning.
     pub fn warning(message: impl AsRef<str>, help: impl AsRef<str>) -> Self {
         Self::new(Severity::Warning, message.as_ref(), help.as_ref())
     }
@@ -70,7 +70,7 @@ impl Finding {
         }
     }
 
-    /// Sets its tool.
+    /// Sets the tool of the finding.
     #[must_use]
     pub fn of(mut self, subject: &Subject<'_>) -> Self {
         let tool = subject.tool();
@@ -81,7 +81,7 @@ impl Finding {
         self
     }
 
-    /// Sets its source.
+    /// Sets the source of the finding.
     #[must_use]
     pub fn of_source(mut self, source: &str) -> Self {
         self.origin = Some(visible(source));
@@ -160,7 +160,7 @@ pub struct ToolSize {
     pub tokens: usize,
 }
 
-/// Sums.
+/// The sums over all tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Totals {
     /// The number of checked tools.

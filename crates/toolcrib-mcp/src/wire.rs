@@ -71,7 +71,7 @@ fn field<T: DeserializeOwned>(fields: Option<&Map<String, Value>>, name: &str) -
     T::deserialize(fields?.get(name)?).ok()
 }
 
-/// A complete block. An unknown kind has no form in the protocol.
+/// A complete block in the protocol's format. An unknown kind has no form in the protocol.
 pub fn block(block: &ContentBlock) -> Option<Wire> {
     let fields = block.fields();
     let mut wire = match block {

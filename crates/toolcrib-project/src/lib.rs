@@ -43,6 +43,7 @@ mod skills;
 mod user;
 
 pub use toolcrib_config::{Diagnostic, Diagnostics, Help, Severity, Spot};
+pub use toolcrib_store::ServerFinding;
 
 #[doc(hidden)]
 pub use self::user::private::folder_of_user;
@@ -72,6 +73,7 @@ pub use self::{
         trust::{
             TrustError, TrustRecord, TrustState, TrustStore,
             consent::{Consent, Review, Verdict},
+            facts::TrustChange,
             power::{Action, Power},
         },
         vault::{Vault, VaultError},

@@ -36,7 +36,7 @@ pub(crate) struct Slot {
     pub(crate) position: u32,
 }
 
-/// A found tool.
+/// A tool that a search found.
 #[derive(Debug, Clone)]
 pub struct Hit {
     /// The tool.

@@ -7,7 +7,7 @@ use crate::{
     words::{joined, need_words, trigrams, words},
 };
 
-/// In characters. The rest of a longer need is ignored.
+/// The limit of a need, in characters. The rest of a longer need is ignored.
 pub const LONGEST_NEED: usize = 2_000;
 
 /// Different terms of a need that are looked up. Each costs one pass over the tools that have it.

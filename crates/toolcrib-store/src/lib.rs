@@ -45,5 +45,5 @@ mod unsaved;
 mod usage;
 
 #[cfg(feature = "postgres")]
-pub use self::postgres::{PostgresMarks, PostgresStore};
+pub use self::postgres::{PostgresMarks, PostgresStore, ServerFinding};
 pub use self::sqlite::SqliteStore;

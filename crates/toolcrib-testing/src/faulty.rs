@@ -29,7 +29,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Delays the fault. Even without a delay the listing is then asynchronous.
+    /// Delays the fault by a time. Even without a delay the listing is then asynchronous.
     #[must_use]
     pub fn after(self, delay: Duration) -> Self {
         Self::After(delay, Box::new(self))

@@ -97,7 +97,7 @@ impl EventRecorder {
         self.names().into_iter().filter(|name| matches(pattern, name)).count()
     }
 
-    /// Clears the record.
+    /// Clears the list of events.
     pub fn clear(&self) {
         self.0.events.lock().clear();
     }

@@ -87,7 +87,7 @@ impl TestTool {
         self.replies(Reply::By(Arc::new(move |args| answer(args).into_tool_output())))
     }
 
-    /// Fails each call.
+    /// Fails each call of the tool.
     #[must_use]
     pub fn fails(self, code: ErrorCode, message: impl Into<String>) -> Self {
         let message = message.into();

@@ -91,7 +91,7 @@ impl<'a> Parameters<'a> {
         self.all_read = false;
     }
 
-    /// Those that something uses.
+    /// The declared names that something uses.
     #[cfg(feature = "http")]
     pub(crate) fn used(&self) -> Vec<String> {
         let all = self.declared.iter().enumerate();
@@ -100,7 +100,7 @@ impl<'a> Parameters<'a> {
             .collect()
     }
 
-    /// Those that nothing uses, as far as that is known.
+    /// The declared names that nothing uses, as far as that is known.
     pub(crate) fn unused(&self) -> Vec<String> {
         if !self.all_read {
             return Vec::new();

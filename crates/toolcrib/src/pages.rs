@@ -4,31 +4,21 @@
 struct Readme;
 #[doc = include_str!("../../../docs/library.md")]
 struct Library;
-#[doc = include_str!("../../../docs/attachments.md")]
-struct Attachments;
-#[doc = include_str!("../../../docs/budgets.md")]
-struct Budgets;
-#[doc = include_str!("../../../docs/sandbox.md")]
-struct Sandbox;
-#[doc = include_str!("../../../docs/which-provider.md")]
-struct WhichProvider;
-#[doc = include_str!("../../../docs/executors.md")]
-struct Executors;
+#[doc = include_str!("../../../docs/models.md")]
+struct Models;
+#[doc = include_str!("../../../docs/protection.md")]
+struct Protection;
+#[doc = include_str!("../../../docs/providers.md")]
+struct Providers;
 #[doc = include_str!("../../../docs/files.md")]
 struct Files;
 #[doc = include_str!("../../../docs/openapi.md")]
 struct OpenApi;
-#[doc = include_str!("../../../docs/discovery.md")]
-struct Discovery;
 #[doc = include_str!("../../../docs/events.md")]
 struct Events;
 #[doc = include_str!("../../../docs/sessions.md")]
 struct Sessions;
 #[doc = include_str!("../../../docs/approvals.md")]
 struct Approvals;
-#[doc = include_str!("../../../docs/typed-answers.md")]
-struct TypedAnswers;
-#[doc = include_str!("../../../docs/models.md")]
-struct Models;
 #[doc = include_str!("../../../docs/tool-search.md")]
 struct ToolSearch;

@@ -1,5 +1,5 @@
 //! An executor of your own: it makes tools for one iteration, shows them to its model, and has the calls
-//! made by the engine. The guide is `docs/executors.md`.
+//! made by the engine. The guide is `docs/providers.md#executors-and-registries`.
 //!
 //! `cargo run -p example-own-executor` prints the calls.
 #![allow(clippy::print_stdout, reason = "a program for people")]

@@ -34,11 +34,11 @@ const PAGES: [&str; 3] = [".", "docs", "examples"];
 /// Pages among them for contributors, and on former versions.
 const OTHERS: [&str; 3] = ["CHANGELOG.md", "CONTRIBUTING.md", "architecture.md"];
 
-/// Fails if a type or a documented path is missing.
-pub(super) fn check(
+/// Fails if a type or a documented path is missing. Returns the facade.
+pub(super) fn check<'a>(
     workspace: &Workspace,
-    crates: &BTreeMap<String, Crate>,
-) -> Result<(), Problem> {
+    crates: &'a BTreeMap<String, Crate>,
+) -> Result<Facade<'a>, Problem> {
     let (manifest, kinds) = (workspace.read(MANIFEST)?, workspace.read(KINDS)?);
     let off = off(&lists(&manifest), &lists(&kinds));
     if !off.is_empty() {
@@ -63,24 +63,35 @@ pub(super) fn check(
     }
     let unknown = facade.unknown_in_pages(workspace)?;
     if unknown.is_empty() {
-        return Ok(());
+        return Ok(facade);
     }
     Err(Problem::new(unknown.join("\n"), "name paths that a crate with only `toolcrib` can use"))
 }
 
 /// Public items as a crate sees them that depends on the facade only.
 #[derive(Clone)]
-struct Facade<'a> {
+pub(super) struct Facade<'a> {
     crates: &'a BTreeMap<String, Crate>,
     /// The crates that the facade has if it has a crate.
     together: BTreeMap<String, BTreeSet<String>>,
     /// All paths, of members too.
     paths: BTreeSet<String>,
+    /// The paths of modules and items, by path and definition.
+    places: BTreeMap<(String, String), Place<'a>>,
     /// The definitions of the items that have a path, each with the crates that export it: it has a path if
     /// the facade has one of them.
     exported: BTreeMap<String, BTreeSet<&'a str>>,
     /// The definitions that signatures need, each with the first signature that a crate exports.
     needed: BTreeMap<(String, &'a str), Signature<'a>>,
+}
+
+/// A path of a module or an item.
+#[derive(Clone)]
+pub(super) struct Place<'a> {
+    pub(super) path: String,
+    pub(super) definition: String,
+    /// The item, and its crate; none if that is not of the workspace.
+    pub(super) item: Option<(&'a Crate, &'a JsonValue)>,
 }
 
 /// A signature, and the path of its item.
@@ -96,8 +107,9 @@ impl<'a> Facade<'a> {
         crates: &'a BTreeMap<String, Crate>,
         together: BTreeMap<String, BTreeSet<String>>,
     ) -> Self {
-        let (paths, exported, needed) = (BTreeSet::new(), BTreeMap::new(), BTreeMap::new());
-        let mut facade = Self { crates, together, paths, exported, needed };
+        let (paths, places) = (BTreeSet::new(), BTreeMap::new());
+        let (exported, needed) = (BTreeMap::new(), BTreeMap::new());
+        let mut facade = Self { crates, together, paths, places, exported, needed };
         if let Some((krate, root)) = crates.get(NAME).and_then(|krate| Some((krate, krate.root()?)))
         {
             facade.module(krate, root, NAME);
@@ -105,8 +117,20 @@ impl<'a> Facade<'a> {
         facade
     }
 
+    /// The paths of modules and items, in their order.
+    pub(super) fn places(&self) -> impl Iterator<Item = &Place<'a>> {
+        self.places.values()
+    }
+
+    fn place(&mut self, path: &str, definition: &str, item: Option<(&'a Crate, &'a JsonValue)>) {
+        let (path, definition) = (path.to_owned(), definition.to_owned());
+        let place = Place { path: path.clone(), definition: definition.clone(), item };
+        self.places.insert((path, definition), place);
+    }
+
     fn module(&mut self, krate: &'a Crate, module: &'a JsonValue, path: &str) {
         self.paths.insert(path.to_owned());
+        self.place(path, &format!("module {path}"), Some((krate, module)));
         let inner = field(module, "inner").and_then(|inner| field(inner, "module"));
         for id in inner.into_iter().flat_map(|inner| items(inner, "items")) {
             let Some(item) = krate.item(id) else { continue };
@@ -150,11 +174,13 @@ impl<'a> Facade<'a> {
         let Some((krate, item)) = self.resolved(krate, id) else {
             // Of a crate that is not of the workspace: its signatures are not known.
             self.paths.insert(path.to_owned());
+            self.place(path, definition.as_deref().unwrap_or(path), None);
             return;
         };
         if kind(item).is_some_and(|(kind, _)| kind == "module") {
             return self.module(krate, item, path);
         }
+        self.place(path, definition.as_deref().unwrap_or(path), Some((krate, item)));
         if let Some(definition) = definition {
             self.exported.entry(definition).or_default().insert(exporter);
         }

@@ -1,24 +1,20 @@
-//! The public API as a text file, which the repository keeps, so that a change of it is seen.
+//! The public names of the facade as a text file, which the repository keeps, so that a change of them is seen.
 
 mod facade;
 mod features;
+mod names;
 mod rustdoc;
 
 use std::{collections::BTreeSet, env, fs, process::Command};
 
-use tinyjson::JsonValue;
-
-use self::rustdoc::{Crate, kind, members, signature};
+use self::facade::Facade;
 use crate::{
-    example::{field, items, text},
     problem::Problem,
     workspace::{Workspace, run, unreadable},
 };
 
 /// The snapshot.
 const FILE: &str = "docs/internal/public-api.txt";
-/// Crates that no library user names.
-const INTERNAL: [&str; 1] = ["toolcrib_config"];
 /// The most names in the root of the facade.
 const MAX_ROOT: usize = 40;
 
@@ -76,11 +72,11 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
     let changes: Vec<_> =
         gone.chain(after.difference(&before).map(|line| format!("+ {line}"))).collect();
     if changes.is_empty() {
-        eprintln!("{} public items, as in {FILE}", after.len());
+        eprintln!("{} lines of public names, as in {FILE}", after.len());
         return Ok(());
     }
     Err(Problem::new(
-        format!("the public API differs from {FILE}:\n{}", changes.join("\n")),
+        format!("the public names of the facade differ from {FILE}:\n{}", changes.join("\n")),
         "if the change is intended, write the new list with `cargo xtask api --bless`",
     ))
 }
@@ -93,127 +89,20 @@ pub(crate) fn bless(workspace: &Workspace) -> Result<(), Problem> {
 
 fn list(workspace: &Workspace) -> Result<String, Problem> {
     let crates = rustdoc::read(workspace)?;
-    let mut all = Vec::new();
-    for (name, krate) in &crates {
-        if INTERNAL.contains(&name.as_str()) {
-            continue;
-        }
-        let mut reader = Reader { workspace, krate, lines: BTreeSet::new() };
-        if let Some(root) = krate.root() {
-            reader.module(root, name);
-        }
-        if name == facade::NAME {
-            check_root(&reader.lines)?;
-        }
-        all.extend(reader.lines);
-    }
-    facade::check(workspace, &crates)?;
-    Ok(all.join("\n") + "\n")
+    let facade = facade::check(workspace, &crates)?;
+    check_root(&facade)?;
+    Ok(names::list(workspace, &facade).join("\n") + "\n")
 }
 
-fn check_root(lines: &BTreeSet<String>) -> Result<(), Problem> {
-    let paths = lines.iter().filter_map(|line| line.split(' ').next());
-    let root: BTreeSet<_> = paths.filter(|path| path.matches("::").count() == 1).collect();
-    eprintln!("{} names in the root of the facade", root.len());
-    if root.len() <= MAX_ROOT {
+fn check_root(facade: &Facade<'_>) -> Result<(), Problem> {
+    let root: BTreeSet<_> = facade.places().map(|place| place.path.as_str()).collect();
+    let root = root.into_iter().filter(|path| path.matches("::").count() == 1).count();
+    eprintln!("{root} names in the root of the facade");
+    if root <= MAX_ROOT {
         return Ok(());
     }
     Err(Problem::new(
-        format!("the root of `toolcrib` has {} names, more than {MAX_ROOT}", root.len()),
+        format!("the root of `toolcrib` has {root} names, more than {MAX_ROOT}"),
         "put new names into the module that they belong to",
     ))
-}
-
-/// Reads what rustdoc says of one crate: `path  signature`, one line for each public item.
-struct Reader<'a> {
-    workspace: &'a Workspace,
-    krate: &'a Crate,
-    lines: BTreeSet<String>,
-}
-
-impl<'a> Reader<'a> {
-    fn module(&mut self, module: &JsonValue, path: &str) {
-        let inner = field(module, "inner").and_then(|inner| field(inner, "module"));
-        for item in inner.into_iter().flat_map(|inner| items(inner, "items")) {
-            if let Some(item) = self.krate.item(item) {
-                self.named(item, path);
-            }
-        }
-    }
-
-    /// An item of a module.
-    fn named(&mut self, item: &JsonValue, parent: &str) {
-        let Some((kind, inner)) = kind(item) else { return };
-        if kind == "use" {
-            return self.reexport(inner, parent);
-        }
-        self.shown(item, &format!("{parent}::{}", text(item, "name").unwrap_or_default()));
-    }
-
-    fn reexport(&mut self, used: &JsonValue, parent: &str) {
-        let is_glob = field(used, "is_glob").and_then(JsonValue::get::<bool>) == Some(&true);
-        let target = field(used, "id").and_then(|id| self.krate.item(id));
-        let name = text(used, "name").unwrap_or_default();
-        let source = text(used, "source").unwrap_or_default();
-        match target {
-            // The items of a public module are listed at its path.
-            Some(module) if is_glob && text(module, "visibility") == Some("public") => {
-                self.lines.insert(format!("{parent}::* = {source}"));
-            }
-            Some(module) if is_glob => self.module(module, parent),
-            Some(item) => self.shown(item, &format!("{parent}::{name}")),
-            None => {
-                let name = if is_glob { "*" } else { name };
-                self.lines.insert(format!("{parent}::{name} = {source}"));
-            }
-        }
-    }
-
-    /// An item under its path, with all that belongs to it.
-    fn shown(&mut self, item: &JsonValue, path: &str) {
-        let Some((kind, inner)) = kind(item) else { return };
-        if kind == "module" {
-            self.lines.insert(format!("{path} mod"));
-            return self.module(item, path);
-        }
-        self.lines.insert(format!("{path} {}", signature(self.workspace, item, kind)));
-        let members = members(inner).filter_map(|id| self.krate.item(id));
-        for member in members.collect::<Vec<_>>() {
-            self.shown(member, &format!("{path}::{}", text(member, "name").unwrap_or_default()));
-        }
-        let found: Vec<_> = items(inner, "impls").filter_map(|id| self.krate.item(id)).collect();
-        let derived: BTreeSet<_> =
-            found.into_iter().filter_map(|of| self.implementation(of, path)).collect();
-        if !derived.is_empty() {
-            let derived = derived.into_iter().collect::<Vec<_>>().join(", ");
-            self.lines.insert(format!("{path} derive({derived})"));
-        }
-    }
-
-    /// The name of the trait where it is derived.
-    fn implementation(&mut self, item: &'a JsonValue, path: &str) -> Option<&'a str> {
-        let (_, inner) = kind(item)?;
-        let is = |name| field(inner, name).and_then(JsonValue::get::<bool>) == Some(&true);
-        if is("is_synthetic") || field(inner, "blanket_impl").is_some_and(|of| !of.is_null()) {
-            return None;
-        }
-        match field(inner, "trait").and_then(|of| text(of, "path")) {
-            Some(name) => {
-                let written = signature(self.workspace, item, "impl");
-                if !written.starts_with("impl") {
-                    return Some(name).filter(|name| *name != "StructuralPartialEq");
-                }
-                self.lines.insert(format!("{path} {written}"));
-            }
-            None => {
-                let members: Vec<_> =
-                    items(inner, "items").filter_map(|id| self.krate.item(id)).collect();
-                for member in members {
-                    let name = text(member, "name").unwrap_or_default();
-                    self.shown(member, &format!("{path}::{name}"));
-                }
-            }
-        }
-        None
-    }
 }

@@ -38,7 +38,7 @@ impl Beginning {
         options: RunOptions,
     ) -> Result<Self, RunError> {
         let spending = Spending::of(agent, &options);
-        let RunOptions { mut turn, history, session, tool_choices, child, .. } = options;
+        let RunOptions { mut turn, history, session, tool_choices, child, submitted, .. } = options;
         turn.child_agents = Some(Arc::new(Children::of(agent, &turn, &spending, child.as_ref())));
         let failed = |text| RunError::new(RunError::SESSION_FAILED, text);
         if session.is_some() && !history.is_empty() {
@@ -51,7 +51,10 @@ impl Beginning {
         let (redactor, pending) = (agent.engine.redactor().clone(), &spending.pending);
         let (recording, mut messages, mut interrupted) = match (session, &message) {
             (Some(session), Some(_)) => {
-                let begun = Recording::begin(session, &mut turn, redactor, pending).await?;
+                let mut begun = Recording::begin(session, &mut turn, redactor, pending).await?;
+                if let Some(number) = submitted {
+                    begun.0.takes(number);
+                }
                 (Some(begun.0), begun.1, None)
             }
             (None, Some(_)) => (None, history, None),

@@ -43,23 +43,9 @@ impl Children {
         spending: &Spending,
         child: Option<&Child>,
     ) -> Self {
-        let mut of_child = TurnOptions::default();
-        of_child.tenant.clone_from(&turn.tenant);
-        of_child.principal.clone_from(&turn.principal);
-        of_child.claims.clone_from(&turn.claims);
-        of_child.info.clone_from(&turn.info);
-        of_child.attachments.clone_from(&turn.attachments);
-        of_child.working_dir.clone_from(&turn.working_dir);
-        of_child.questions.clone_from(&turn.questions);
-        of_child.approver.clone_from(&turn.approver);
-        of_child.client.clone_from(&turn.client);
-        of_child.journal.clone_from(&turn.journal);
-        of_child.reveal = turn.reveal;
-        of_child.dry_run = turn.dry_run;
-        of_child.source_timeout = turn.source_timeout;
         Self {
             agent: Arc::clone(agent),
-            turn: of_child,
+            turn: turn.for_child(),
             usage_store: spending.store.clone(),
             session: spending.session.clone(),
             tally: Arc::clone(spending.tally()),

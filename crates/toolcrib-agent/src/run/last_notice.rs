@@ -6,7 +6,7 @@ use toolcrib_engine::Notice;
 use super::compaction;
 
 /// The notice after all sources work again.
-const ALL_WELL: &str = "All tools that you are offered can be used again.";
+const ALL_WELL: &str = "All offered tools work again.";
 
 /// The last notice of a conversation. A notice contains the state of all sources, not the changes,
 /// so that the conversation alone shows what the model knows, in the next run too.

@@ -206,7 +206,7 @@ impl Prefix {
         self.run
     }
 
-    /// Notes that only so many messages at the beginning are those of the last run.
+    /// Notes that only this number of messages at the beginning are those of the last run.
     pub(super) fn unchanged(&mut self, messages: usize) {
         self.digests.truncate(messages);
     }

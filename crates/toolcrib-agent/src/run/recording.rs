@@ -168,6 +168,11 @@ impl Recording {
         });
     }
 
+    /// Notes that the turn runs a submitted message, to be written with its beginning.
+    pub(super) fn takes(&mut self, number: u64) {
+        self.ahead.push(SessionRecord::Taken(number));
+    }
+
     /// The next calls are those of one response.
     pub(super) fn calls_begin(&self, calls: usize) {
         self.calls.batch_begins(calls);
@@ -379,6 +384,9 @@ fn join(session: &Session, turn: &mut TurnOptions) -> Result<OwnedMutexGuard<His
             "the session `{id}` is the conversation of the run; leave out `conversation`"
         )));
     }
+    let token = turn.cancellation.take().unwrap_or_default().child_token();
+    session.runs(&token);
+    turn.cancellation = Some(token);
     turn.conversation = Some(Arc::clone(session.conversation()));
     if **session.personality() != *DEFAULT_PERSONALITY {
         turn.personality = Some(Arc::clone(session.personality()));

@@ -408,7 +408,7 @@ impl<'a> Transcript<'a> {
         let mut results = made.iter().map(message_of);
         let waits = made.iter().any(is_waiting);
         let messages = Arc::make_mut(&mut self.messages);
-        for InterruptedCall { call, state } in calls {
+        for InterruptedCall { call, state, .. } in calls {
             if let CallState::Unknown(_) = state
                 && let Some(recording) = &mut self.recording
             {

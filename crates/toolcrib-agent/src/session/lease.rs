@@ -1,20 +1,23 @@
 //! The lease of an open session.
 
 use std::{
+    collections::BTreeSet,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use tokio::{
     runtime::Handle,
     task::AbortHandle,
     time::{Instant, sleep},
 };
 use toolcrib_core::{
-    LeaseTimes, SessionInfo, SessionLease, SessionRecord, SessionStore, SessionStoreError,
+    CancellationToken, LeaseTimes, SessionInfo, SessionLease, SessionRecord, SessionStore,
+    SessionStoreError,
 };
 
 use super::with;
@@ -27,13 +30,19 @@ pub(super) struct KeptLease {
     store: Arc<dyn SessionStore>,
     writer: LeaseWriter,
     renewal: AbortHandle,
+    /// Whether it ends by itself.
+    is_left: AtomicBool,
+    run: RunToken,
 }
 
-/// The right to write with a lease, and the highest number of a write that the store has returned.
+/// Cancels the present run of a session.
+type RunToken = Arc<Mutex<CancellationToken>>;
+
+/// The right to write with a lease, and the numbers of writes that the store has returned.
 #[derive(Clone)]
 pub(super) struct LeaseWriter {
     lease: SessionLease,
-    seen: Arc<AtomicU64>,
+    seen: Arc<Mutex<BTreeSet<u64>>>,
 }
 
 impl LeaseWriter {
@@ -43,17 +52,26 @@ impl LeaseWriter {
         store: &dyn SessionStore,
         records: &[SessionRecord],
     ) -> Result<(), SessionStoreError> {
-        let number = store.write(&self.lease, self.seen.load(Ordering::Acquire), records)?;
-        self.seen.fetch_max(number, Ordering::AcqRel);
-        Ok(())
+        let seen = self.seen.lock().last().copied().unwrap_or_default();
+        let number = store.write(&self.lease, seen, records)?;
+        // A concurrent write may have been acknowledged and lost since `seen` was read; its number is
+        // given again.
+        match self.seen.lock().insert(number) {
+            true => Ok(()),
+            false => {
+                let session = Arc::clone(&self.lease.session);
+                Err(SessionStoreError::WritesLost { session })
+            }
+        }
     }
 }
 
 impl KeptLease {
-    /// Leases a session. Waits while another lease exists and is not renewed.
+    /// Leases a session. If it is to, waits while another lease exists and is not renewed.
     pub(super) async fn acquire(
         store: &Arc<dyn SessionStore>,
         info: &SessionInfo,
+        waits: bool,
     ) -> Result<Self, SessionStoreError> {
         let began = Instant::now();
         let mut other_until = None;
@@ -65,7 +83,8 @@ impl KeptLease {
                 // A lease that does not move belongs to a process that may have been killed. One
                 // that ends later than any lease is due to a changed clock.
                 Err(SessionStoreError::InUse { until_ms, .. })
-                    if *other_until.get_or_insert(until_ms) == until_ms
+                    if waits
+                        && *other_until.get_or_insert(until_ms) == until_ms
                         && began.elapsed() < 2 * times.lease =>
                 {
                     sleep(ATTEMPT_EVERY).await;
@@ -73,9 +92,26 @@ impl KeptLease {
                 lease => break lease?,
             }
         };
-        let renewal = tokio::spawn(renew(Arc::clone(store), lease.clone(), times)).abort_handle();
+        Ok(Self::keep(store, lease))
+    }
+
+    /// Renews a lease that the store has given.
+    pub(super) fn keep(store: &Arc<dyn SessionStore>, lease: SessionLease) -> Self {
+        let (store, run) = (Arc::clone(store), RunToken::default());
+        let renewal = tokio::spawn(renew(Arc::clone(&store), lease.clone(), Arc::clone(&run)));
         let writer = LeaseWriter { lease, seen: Arc::default() };
-        Ok(Self { store: Arc::clone(store), writer, renewal })
+        Self {
+            store,
+            writer,
+            renewal: renewal.abort_handle(),
+            is_left: AtomicBool::new(false),
+            run,
+        }
+    }
+
+    /// Sets the token of the run that begins.
+    pub(super) fn runs(&self, token: &CancellationToken) {
+        *self.run.lock() = token.clone();
     }
 
     pub(super) fn writer(&self) -> LeaseWriter {
@@ -87,11 +123,22 @@ impl KeptLease {
         let lease = self.writer.lease.clone();
         with(&self.store, move |store| store.release(&lease)).await
     }
+
+    /// Lets it expire after a time.
+    pub(super) async fn leave(&self, after: Duration) -> Result<(), SessionStoreError> {
+        self.is_left.store(true, Ordering::Release);
+        self.renewal.abort();
+        let lease = self.writer.lease.clone();
+        with(&self.store, move |store| store.renew(&lease, after).map(drop)).await
+    }
 }
 
 impl Drop for KeptLease {
     fn drop(&mut self) {
         self.renewal.abort();
+        if self.is_left.load(Ordering::Acquire) {
+            return;
+        }
         if let Ok(runtime) = Handle::try_current() {
             let (store, lease) = (Arc::clone(&self.store), self.writer.lease.clone());
             // Without a second result: the lease expires if this fails.
@@ -100,14 +147,18 @@ impl Drop for KeptLease {
     }
 }
 
-/// Renews a lease until it is lost. A failure of the store may pass; writes report it.
-async fn renew(store: Arc<dyn SessionStore>, lease: SessionLease, times: LeaseTimes) {
+/// Renews a lease until it is lost, and cancels the run that another process has cancelled. A failure of the
+/// store may pass; writes report it.
+async fn renew(store: Arc<dyn SessionStore>, lease: SessionLease, run: RunToken) {
+    let LeaseTimes { lease: time, renew_every } = store.lease_times();
     loop {
-        sleep(times.renew_every).await;
-        let renewed = lease.clone();
-        let renewed = with(&store, move |store| store.renew(&renewed, times.lease)).await;
-        if let Err(SessionStoreError::LeaseLost { .. }) = renewed {
-            return;
+        sleep(renew_every).await;
+        // The store's answer is not about a run that begins meanwhile.
+        let (renewed, token) = (lease.clone(), run.lock().clone());
+        match with(&store, move |store| store.renew(&renewed, time)).await {
+            Ok(true) => token.cancel(),
+            Err(SessionStoreError::LeaseLost { .. }) => return,
+            Ok(false) | Err(_) => {}
         }
     }
 }

@@ -9,6 +9,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use tokio::{
@@ -16,8 +17,8 @@ use tokio::{
     task::spawn_blocking,
 };
 use toolcrib_core::{
-    Message, NewSession, SentParts, SessionHistory, SessionInfo, SessionOwner, SessionRecord,
-    SessionStore, SessionStoreError, StoreId,
+    CancellationToken, ClaimedSession, Message, NewSession, SentParts, SessionHistory, SessionInfo,
+    SessionOwner, SessionRecord, SessionStore, SessionStoreError, StoreId, SubmittedMessage,
 };
 
 use self::lease::{KeptLease, LeaseWriter};
@@ -25,6 +26,12 @@ pub(crate) use self::recovery::{
     CallState, InterruptedCall, InterruptedTurn, denied, not_made, outcome_unknown, unknown,
     what_ran,
 };
+
+/// How an interrupted turn ended that was not resumed.
+const INTERRUPTED: &str = "interrupted";
+
+/// How a turn ended that was cancelled while no process ran it.
+const CANCELLED: &str = "cancelled";
 
 /// An open session: a conversation in a store, whose turns are runs with
 /// [`RunOptions::session`](crate::RunOptions::session). No other process can write to it until it is
@@ -63,6 +70,8 @@ struct Shared {
     lease: KeptLease,
     /// As it was when it was opened.
     info: SessionInfo,
+    /// The message that it was claimed for.
+    submitted: Option<SubmittedMessage>,
     /// Read once: no other process writes to the session.
     sent_parts: OnceCell<Arc<SentParts>>,
     /// The ids of calls whose messages are left out of requests: no other call may have them.
@@ -96,7 +105,7 @@ pub(crate) struct Settled {
 }
 
 impl Session {
-    /// Creates a session.
+    /// Creates a session in the store.
     ///
     /// # Errors
     /// [`SessionStoreError`], such as [`NameTaken`](SessionStoreError::NameTaken).
@@ -105,8 +114,8 @@ impl Session {
         new: NewSession,
     ) -> Result<Self, SessionStoreError> {
         let info = with(&store, move |store| store.create(&new)).await?;
-        let lease = KeptLease::acquire(&store, &info).await?;
-        Ok(Self::of(store, info, lease, Some(KnownHistory::default())))
+        let lease = KeptLease::acquire(&store, &info, true).await?;
+        Ok(Self::of(store, info, lease, Some(KnownHistory::default()), None))
     }
 
     /// Opens the owner's session of an id or a name.
@@ -124,10 +133,70 @@ impl Session {
         owner: &SessionOwner,
         session: &str,
     ) -> Result<Self, SessionStoreError> {
-        let (of, named) = (owner.clone(), session.to_owned());
-        let info = with(&store, move |store| store.find(&of, &named)).await?;
-        let lease = KeptLease::acquire(&store, &info).await?;
-        Ok(Self::of(store, info, lease, None))
+        let info = info(&store, owner, session).await?;
+        let lease = KeptLease::acquire(&store, &info, true).await?;
+        Ok(Self::of(store, info, lease, None, None))
+    }
+
+    /// Opens the owner's session of an id or a name; `None` if another process has its lease. Does not wait.
+    ///
+    /// # Errors
+    /// [`Unknown`](SessionStoreError::Unknown) also for a session of another owner.
+    pub async fn try_open(
+        store: Arc<dyn SessionStore>,
+        owner: &SessionOwner,
+        session: &str,
+    ) -> Result<Option<Self>, SessionStoreError> {
+        let info = info(&store, owner, session).await?;
+        match KeptLease::acquire(&store, &info, false).await {
+            Err(SessionStoreError::InUse { .. }) => Ok(None),
+            lease => Ok(Some(Self::of(store, info, lease?, None, None))),
+        }
+    }
+
+    /// Adds a message to the owner's session of an id or a name, for a process that
+    /// [claims](Self::claim) it. Needs no lease: the session may have a run.
+    ///
+    /// # Errors
+    /// [`TooManySubmitted`](SessionStoreError::TooManySubmitted);
+    /// [`Unknown`](SessionStoreError::Unknown) also for a session of another owner.
+    pub async fn submit(
+        store: &Arc<dyn SessionStore>,
+        owner: &SessionOwner,
+        session: &str,
+        message: impl Into<Arc<str>>,
+    ) -> Result<(), SessionStoreError> {
+        let id = info(store, owner, session).await?.id;
+        let (owner, message) = (owner.clone(), message.into());
+        with(store, move |store| store.submit(&owner, &id, &message)).await
+    }
+
+    /// Opens a session that has [work](SessionStore::claim), of one owner or of all, for
+    /// [`Agent::segment`](crate::Agent::segment); `None` if there is none now. Of several processes, one gets
+    /// it. A turn without a process that is to be cancelled is ended here, and not returned.
+    ///
+    /// [End](Self::end_segment) it after the segment.
+    ///
+    /// # Errors
+    /// [`SessionStoreError`] if the store cannot be read or written.
+    pub async fn claim(
+        store: &Arc<dyn SessionStore>,
+        owner: Option<&SessionOwner>,
+    ) -> Result<Option<Self>, SessionStoreError> {
+        loop {
+            let (of, time) = (owner.cloned(), store.lease_times().lease);
+            let found = with(store, move |store| store.claim(of.as_ref(), time)).await?;
+            let Some(ClaimedSession { info, lease, submitted, is_cancelled }) = found else {
+                return Ok(None);
+            };
+            let lease = KeptLease::keep(store, lease);
+            let session = Self::of(Arc::clone(store), info, lease, None, submitted);
+            if !is_cancelled {
+                return Ok(Some(session));
+            }
+            session.ended_as(CANCELLED).await?;
+            session.close().await?;
+        }
     }
 
     fn of(
@@ -135,13 +204,29 @@ impl Session {
         info: SessionInfo,
         lease: KeptLease,
         history: History,
+        submitted: Option<SubmittedMessage>,
     ) -> Self {
         let (sent_parts, left_out) = (OnceCell::new(), Arc::default());
         let (tainted, history) = (Arc::default(), Arc::new(Mutex::new(history)));
-        Self(Arc::new(Shared { store, lease, info, sent_parts, left_out, tainted, history }))
+        Self(Arc::new(Shared {
+            store,
+            lease,
+            info,
+            submitted,
+            sent_parts,
+            left_out,
+            tainted,
+            history,
+        }))
     }
 
-    /// The id.
+    /// The message that its [segment](crate::Agent::segment) runs; `None` if that resumes a turn, or if the
+    /// session was not claimed.
+    pub fn submitted(&self) -> Option<&SubmittedMessage> {
+        self.0.submitted.as_ref()
+    }
+
+    /// The id of the session in its store.
     pub fn id(&self) -> &Arc<str> {
         &self.0.info.id
     }
@@ -156,7 +241,7 @@ impl Session {
         &self.0.info.personality
     }
 
-    /// The owner. The turns must have the same tenant and principal.
+    /// The owner, who alone can read it. The turns must have the same tenant and principal.
     pub fn owner(&self) -> &SessionOwner {
         &self.0.info.owner
     }
@@ -184,6 +269,20 @@ impl Session {
         self.0.lease.release().await
     }
 
+    /// Leaves it to the next [claim](Self::claim) after a time, as a process that is killed does: a turn that
+    /// has not ended is resumed, and a message whose turn has not begun is run. Later runs of clones fail.
+    ///
+    /// # Errors
+    /// [`SessionStoreError`] if the store cannot be written. Then the lease ends by itself.
+    pub async fn leave(self, after: Duration) -> Result<(), SessionStoreError> {
+        self.0.lease.leave(after).await
+    }
+
+    /// Sets the token that a cancellation by another process cancels.
+    pub(crate) fn runs(&self, token: &CancellationToken) {
+        self.0.lease.runs(token);
+    }
+
     /// The lock on its history; `None` during a run.
     pub(crate) fn try_lock(&self) -> Option<OwnedMutexGuard<History>> {
         Arc::clone(&self.0.history).try_lock_owned().ok()
@@ -191,12 +290,20 @@ impl Session {
 
     /// The messages in the store, after the end of an interrupted turn.
     pub(crate) async fn load(&self) -> Result<Arc<Vec<Message>>, SessionStoreError> {
+        self.ended_as(INTERRUPTED).await
+    }
+
+    /// Ends an interrupted turn in a way, and returns the messages.
+    async fn ended_as(
+        &self,
+        stopped: &'static str,
+    ) -> Result<Arc<Vec<Message>>, SessionStoreError> {
         let (owner, id) = (self.owner().clone(), Arc::clone(self.id()));
         let writer = self.0.lease.writer();
         let (left_out, tainted) = (Arc::clone(&self.0.left_out), Arc::clone(&self.0.tainted));
         let messages = with(&self.0.store, move |store| {
             let mut stored = read_as_made(store, &writer, &owner, &id)?;
-            let end = recovery::end_of_interrupted(&stored);
+            let end = recovery::end_of_interrupted(&stored, stopped);
             if !end.is_empty() {
                 writer.write(store, &end)?;
             }
@@ -311,6 +418,15 @@ fn note_taint(tainted: &AtomicBool, stored: &SessionHistory) {
     {
         tainted.store(true, Ordering::Release);
     }
+}
+
+async fn info(
+    store: &Arc<dyn SessionStore>,
+    owner: &SessionOwner,
+    session: &str,
+) -> Result<SessionInfo, SessionStoreError> {
+    let (owner, session) = (owner.clone(), session.to_owned());
+    with(store, move |store| store.find(&owner, &session)).await
 }
 
 /// Runs a function on the store, off the async workers.

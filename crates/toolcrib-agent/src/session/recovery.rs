@@ -10,9 +10,6 @@ use toolcrib_core::{
 };
 use toolcrib_engine::REDACTED;
 
-/// How an interrupted turn ended that was not resumed.
-const INTERRUPTED: &str = "interrupted";
-
 /// An interrupted turn.
 pub(crate) struct InterruptedTurn {
     /// The user's message.
@@ -39,6 +36,8 @@ pub(crate) struct InterruptedTurn {
 pub(crate) struct InterruptedCall {
     pub(crate) call: ToolCall,
     pub(crate) state: CallState,
+    /// Whether it was begun, so that a decision on it is not about the first attempt.
+    pub(crate) has_intent: bool,
 }
 
 impl InterruptedCall {
@@ -113,8 +112,9 @@ pub(super) fn interrupted(session: &SessionHistory) -> Option<InterruptedTurn> {
         |call: &ToolCall| session.calls.iter().find(|recorded| recorded.call_id == call.id);
     let calls: Vec<_> = unanswered(session)
         .map(|call| {
-            let state = CallState::of(call, recorded_of(call));
-            InterruptedCall { call: call.clone(), state }
+            let recorded = recorded_of(call);
+            let (state, has_intent) = (CallState::of(call, recorded), recorded.is_some());
+            InterruptedCall { call: call.clone(), state, has_intent }
         })
         .collect();
     let ended = calls.iter().filter_map(|call| match &call.state {
@@ -145,10 +145,10 @@ pub(super) fn interrupted(session: &SessionHistory) -> Option<InterruptedTurn> {
     })
 }
 
-/// The records that end an interrupted turn; none if the last turn has ended.
-pub(super) fn end_of_interrupted(session: &SessionHistory) -> Vec<SessionRecord> {
+/// The records that end an interrupted turn in a way; none if the last turn has ended.
+pub(super) fn end_of_interrupted(session: &SessionHistory, stopped: &str) -> Vec<SessionRecord> {
     let Some(turn) = interrupted(session) else { return Vec::new() };
-    let results = turn.calls.into_iter().map(|InterruptedCall { call, state }| match state {
+    let results = turn.calls.into_iter().map(|InterruptedCall { call, state, .. }| match state {
         CallState::Ended(result) | CallState::Unknown(result) | CallState::Lost(result) => result,
         CallState::CutOff => outcome_unknown(&call),
         CallState::New => not_made(&call, ""),
@@ -156,7 +156,7 @@ pub(super) fn end_of_interrupted(session: &SessionHistory) -> Vec<SessionRecord>
     let open = session.calls.iter().filter(|call| call.outcome.is_none());
     let outcomes = open.map(|call| unknown(Arc::clone(&call.call_id)));
     let end = SessionRecord::TurnEnded {
-        stopped: INTERRUPTED.into(),
+        stopped: stopped.into(),
         error: None,
         // That of an unanswered request is not known.
         usage: Usage { cost_usd: None, ..turn.usage },

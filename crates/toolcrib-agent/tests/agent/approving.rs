@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use toolcrib_agent::{Agent, EndReason, RunOptions, RunOutcome, Session};
 use toolcrib_approvals::{ApprovalKeys, Approvals};
 use toolcrib_core::{
-    Message, Policy, Rule, Secret, SecretError, SessionStore as _, ToolContext, secrets_fn,
+    ApprovalStore as _, CallIntent, Message, Policy, Rule, Secret, SecretError, SessionRecord,
+    SessionStore as _, ToolContext, secrets_fn,
 };
 use toolcrib_engine::Redactor;
 use toolcrib_store::SqliteStore;
@@ -134,4 +135,37 @@ async fn the_reason_of_a_denial_reaches_the_model_also_if_the_call_contained_a_s
         assert!(stored.calls.is_empty(), "it was not made");
         assert!(waiting.approvals().list(false).unwrap().is_empty(), "the denial is used up");
     }
+}
+
+/// Two processes may park a call: one that has read before it was settled, after that. The second decision is
+/// not one to make the call again.
+#[tokio::test]
+async fn a_call_that_was_cut_off_is_not_made_again_by_a_second_decision() {
+    let (seen, done) = (EventRecorder::new(), model().always(says("Perhaps paid.")));
+    let waiting = Waiting::on(json!({ "amount": 5 }), &seen).await;
+    let first = waiting.open();
+    waiting.approvals().approve(&first).unwrap();
+    let call = waiting.approvals().get(&first).unwrap().stored.call;
+    let second = waiting.store.park(&call, 9).unwrap().id;
+    assert_ne!(first, second);
+    let lease = waiting.store.acquire(&new().owner, &waiting.session, Duration::ZERO).unwrap();
+    let intent = CallIntent {
+        call_id: "a".into(),
+        tool: "pay".into(),
+        arguments: json!({ "amount": 5 }),
+        read_only: false,
+        idempotent: false,
+    };
+    waiting.store.write(&lease, 0, &[SessionRecord::Intent(intent)]).unwrap();
+    waiting.store.close(&first, "used").unwrap();
+    waiting.approvals().approve(&second).unwrap();
+    let outcome = waiting.resume(&done, &seen).await;
+    assert_eq!(outcome.end_reason, EndReason::Answered, "{:?}", outcome.error);
+    let text = outcome.messages.iter().find_map(|message| match message {
+        Message::Tool { text, .. } => Some(text.to_string()),
+        _ => None,
+    });
+    assert!(text.unwrap().starts_with("outcome_unknown"));
+    let stored = waiting.store.read(&new().owner, &waiting.session).unwrap();
+    assert_eq!(stored.calls[0].attempts, 1);
 }

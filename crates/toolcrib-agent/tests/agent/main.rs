@@ -22,6 +22,7 @@ mod personality;
 mod reliability;
 mod resuming;
 mod retrying;
+mod segments;
 mod sent_parts;
 mod sessions;
 mod spans;

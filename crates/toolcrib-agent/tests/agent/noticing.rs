@@ -40,7 +40,7 @@ fn shape(messages: &[Message]) -> Vec<&str> {
 
 const OMITTED: &str = "The tools of `faulty` cannot be used at the moment.";
 const STALE: &str = "The tools of `faulty` may not work at the moment.";
-const WELL: &str = "All tools that you are offered can be used again.";
+const WELL: &str = "All offered tools work again.";
 
 #[tokio::test]
 async fn a_model_is_told_when_a_source_goes_and_when_it_comes_back() {

@@ -11,10 +11,10 @@ use std::{
 use serde_json::{Value, json};
 use toolcrib_agent::{EndReason, RunError, RunOptions, Session};
 use toolcrib_core::{
-    CallOutcome, ErrorCode, FoundMessage, Message, NewSession, SentPart, SessionHistory,
-    SessionInfo, SessionLease, SessionOwner, SessionRecord, SessionRetention, SessionSearch,
-    SessionStore, SessionStoreError, StoreId, StoredRun, StoredSession, ToolContext, TracedEvent,
-    TurnState,
+    CallOutcome, ClaimedSession, ErrorCode, FoundMessage, Message, NewSession, SentPart,
+    SessionHistory, SessionInfo, SessionLease, SessionOwner, SessionRecord, SessionRetention,
+    SessionSearch, SessionStore, SessionStoreError, StoreId, StoredRun, StoredSession, ToolContext,
+    TracedEvent, TurnState,
 };
 use toolcrib_engine::{Deferral, Personality, Redactor, Reveal, SEARCH_TOOLS, TurnOptions};
 use toolcrib_store::SqliteStore;
@@ -246,8 +246,29 @@ impl SessionStore for Full {
         self.store.acquire(owner, id, time)
     }
 
-    fn renew(&self, lease: &SessionLease, time: Duration) -> Result<(), SessionStoreError> {
+    fn renew(&self, lease: &SessionLease, time: Duration) -> Result<bool, SessionStoreError> {
         self.store.renew(lease, time)
+    }
+
+    fn submit(
+        &self,
+        owner: &SessionOwner,
+        id: &str,
+        message: &str,
+    ) -> Result<(), SessionStoreError> {
+        self.store.submit(owner, id, message)
+    }
+
+    fn claim(
+        &self,
+        owner: Option<&SessionOwner>,
+        time: Duration,
+    ) -> Result<Option<ClaimedSession>, SessionStoreError> {
+        self.store.claim(owner, time)
+    }
+
+    fn cancel(&self, owner: &SessionOwner, id: &str) -> Result<bool, SessionStoreError> {
+        self.store.cancel(owner, id)
     }
 
     fn release(&self, lease: &SessionLease) -> Result<(), SessionStoreError> {

@@ -7,6 +7,7 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use futures_util::future::BoxFuture;
@@ -15,11 +16,12 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use toolcrib_agent::{AgentBuilder, EndReason, RunOptions, Session};
 use toolcrib_core::{
-    Approval, ApprovalRequest, Approver, BudgetUse, CallDecision, CallOutcome, Message, Middleware,
-    PendingCall, Policy, Rule, SessionOwner, SessionStore as _, SessionStoreError, StoreId,
-    StoredUsage, ToolContext, UsageEntry, UsageSource, UsageStore,
+    Approval, ApprovalRequest, Approver, BudgetUse, CallDecision, CallOutcome, LeaseTimes, Message,
+    Middleware, PendingCall, Policy, Rule, SessionOwner, SessionStore as _, SessionStoreError,
+    StoreId, StoredUsage, ToolContext, UsageEntry, UsageSource, UsageStore,
 };
-use toolcrib_store::SqliteStore;
+use toolcrib_store::{PostgresStore, SqliteStore};
+use toolcrib_testbed::PostgresServer;
 use toolcrib_testing::model;
 
 use crate::{
@@ -196,4 +198,38 @@ async fn a_turn_reads_the_history_once_and_a_second_one_of_the_process_nothing()
         assert_eq!(outcome.messages.len(), 2 * turn + 2);
         assert_eq!(counted.times_read(), (0, 1));
     }
+}
+
+/// The round trips of a run of this many iterations to a server, each with a number of calls.
+async fn round_trips(url: &str, iterations: usize, together: usize) -> u64 {
+    let hour = Duration::from_hours(1);
+    let store = PostgresStore::connect(url).unwrap().accept_loss(true);
+    // A slow machine would count renewals too.
+    let store = store.lease_times(LeaseTimes { lease: hour, renew_every: hour });
+    let mut model = model();
+    for iteration in 0..iterations {
+        let made = (0..together).map(|n| {
+            let id = format!("{iteration}-{n}");
+            call(&id, "pay", json!({ "for": id }))
+        });
+        model = model.then(says("").and_calls(made).keep_ids());
+    }
+    let agent = agent(&model.always(says("Done."))).tool(tool("pay")).max_iterations(100);
+    let port = Arc::new(store.clone());
+    let session = Session::create(port.clone(), new()).await.unwrap();
+    let options = RunOptions::default().session(&session).usage_store(port);
+    let outcome = agent.build().unwrap().run("Go", options).await;
+    assert_eq!(outcome.end_reason, EndReason::Answered, "{:?}", outcome.error);
+    store.round_trips()
+}
+
+#[tokio::test]
+async fn an_iteration_on_a_server_costs_two_round_trips_and_one_with_more_calls_at_most_four() {
+    let Some(server) = PostgresServer::shared() else { return };
+    let url = server.url("owner", &server.database("").unwrap());
+    let ten = async |together| {
+        round_trips(&url, 11, together).await - round_trips(&url, 1, together).await
+    };
+    assert_eq!(ten(1).await, 20);
+    assert!(ten(8).await <= 40);
 }

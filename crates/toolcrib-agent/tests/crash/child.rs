@@ -1,6 +1,7 @@
 //! The process that is killed: an agent in a session, on a store that kills it at a point.
 
 use std::{
+    collections::HashMap,
     env,
     fmt::Write as _,
     fs::OpenOptions,
@@ -9,19 +10,21 @@ use std::{
     process::{Command, ExitCode},
     sync::{
         Arc, LazyLock,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use rustix::process::{Signal, getpid, kill_process};
 use serde_json::{Value, json};
 use toolcrib_agent::{Agent, EndReason, RunOptions, Session};
 use toolcrib_approvals::{ApprovalError, ApprovalKeys, Approvals};
 use toolcrib_core::{
-    Digest, FoundMessage, NewSession, Policy, Rule, SentPart, SessionInfo, SessionLease,
-    SessionOwner, SessionRecord, SessionRetention, SessionSearch, SessionStore, SessionStoreError,
-    StoredRun, StoredSession, Tool, ToolContext, TracedEvent, TurnState,
+    ClaimedSession, Digest, FoundMessage, LeaseTimes, NewSession, Policy, Rule, SentPart,
+    SessionInfo, SessionLease, SessionOwner, SessionRecord, SessionRetention, SessionSearch,
+    SessionStore, SessionStoreError, StoredApproval, StoredRun, StoredSession, Tool, ToolContext,
+    TracedEvent, TurnState,
 };
 use toolcrib_engine::{Engine, Redactor};
 use toolcrib_store::SqliteStore;
@@ -75,15 +78,18 @@ impl Orders {
 
 /// The library with the faults of a disk, compiled once.
 fn faults() -> &'static Path {
-    static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/crash/faults.c");
-        let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join("crash_faults.so");
-        let mut compiler = Command::new(env::var_os("CC").unwrap_or_else(|| "cc".into()));
-        compiler.args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library).arg(source).arg("-ldl");
-        assert!(compiler.status().unwrap().success(), "faults.c does not compile");
-        library
-    });
+    static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| library("faults"));
     &LIBRARY
+}
+
+/// A library for `LD_PRELOAD`, of a C file in this folder.
+pub(crate) fn library(name: &str) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/crash/{name}.c"));
+    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("crash_{name}.so"));
+    let mut compiler = Command::new(env::var_os("CC").unwrap_or_else(|| "cc".into()));
+    compiler.args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library).arg(source).arg("-ldl");
+    assert!(compiler.status().unwrap().success(), "{name}.c does not compile");
+    library
 }
 
 /// The exit code of a run whose calls wait for approval.
@@ -110,11 +116,11 @@ async fn work(orders: &Orders) -> Result<bool, String> {
     let keys = ApprovalKeys::new(Some(orders.dir.join("config")));
     let approvals = Approvals::new(Arc::new(store.clone()), keys, "crash");
     if orders.settles {
-        return settle(orders, &approvals, &points).map(|()| true);
+        return settle(&approvals, &points, |_| orders.dir.clone()).map(|()| true);
     }
-    let log = orders.dir.join("committed.txt");
-    let messages = AtomicUsize::new(0);
-    let store = Arc::new(Observed { store, log, points: Arc::clone(&points), messages });
+    let dir = orders.dir.clone();
+    let store = Observed::new(Arc::new(store), Arc::clone(&points), move |_| dir.clone());
+    let store = Arc::new(Observed { lease: Some(Duration::ZERO), ..store });
     let owner = SessionOwner::default();
     let session = match Session::open(store.clone(), &owner, SESSION).await {
         Err(SessionStoreError::Unknown { .. }) => {
@@ -142,20 +148,28 @@ async fn work(orders: &Orders) -> Result<bool, String> {
 
 /// Approves or denies what waits, as a person does at another terminal. Notes an approval before it
 /// is made.
-fn settle(orders: &Orders, approvals: &Approvals, points: &Points) -> Result<(), String> {
+pub(crate) fn settle(
+    approvals: &Approvals,
+    points: &Points,
+    dir: impl Fn(&StoredApproval) -> PathBuf,
+) -> Result<(), String> {
     let text = |error: ApprovalError| error.to_string();
     for review in approvals.list(false).map_err(text)? {
         if &*review.state != "open" {
             continue;
         }
         let id = &review.stored.id;
+        // A call that was parked twice outlives its session, which is judged already.
+        if !dir(&review.stored).exists() {
+            continue;
+        }
         let call_id = review.stored.call.call_id.clone().unwrap_or_default();
         points.pass();
         // The same decision of each call, also after a crash.
         if Digest::of(&*call_id).to_string().as_bytes()[0].is_multiple_of(3) {
             approvals.deny(id, Some("not tonight".into())).map_err(text)?;
         } else {
-            append(&orders.dir.join("approved.txt"), &format!("{call_id}\n"));
+            append(&dir(&review.stored).join("approved.txt"), &format!("{call_id}\n"));
             approvals.approve(id).map_err(text)?;
         }
         points.pass();
@@ -163,7 +177,7 @@ fn settle(orders: &Orders, approvals: &Approvals, points: &Points) -> Result<(),
     Ok(())
 }
 
-fn agent(orders: &Orders, points: &Arc<Points>) -> Agent {
+pub(crate) fn agent(orders: &Orders, points: &Arc<Points>) -> Agent {
     let tool = |name: &'static str| {
         let (dir, address, points) = (orders.dir.clone(), orders.address.clone(), points.clone());
         let builder = Tool::builder(name).description("An effect.");
@@ -198,54 +212,82 @@ fn agent(orders: &Orders, points: &Arc<Points>) -> Agent {
 }
 
 /// The points at which the process may be killed.
-struct Points {
-    until: u64,
-    passed: AtomicU64,
+pub(crate) struct Points {
+    pub(crate) until: u64,
+    pub(crate) passed: AtomicU64,
 }
 
 impl Points {
-    fn pass(&self) {
+    pub(crate) fn pass(&self) {
         if self.passed.fetch_add(1, Ordering::SeqCst) + 1 == self.until {
             kill_process(getpid(), Signal::KILL).unwrap();
         }
     }
 }
 
-/// A store that writes down what it has committed, outside of itself, and whose leases expire at
-/// once.
-struct Observed {
-    store: SqliteStore,
-    log: PathBuf,
+/// A store that writes down what it has committed, outside of itself.
+pub(crate) struct Observed {
+    store: Arc<dyn SessionStore>,
     points: Arc<Points>,
+    /// The time of all leases, instead of that which is asked for.
+    lease: Option<Duration>,
+    /// The folder of a session.
+    dir: Box<dyn Fn(&SessionInfo) -> PathBuf + Send + Sync>,
+    sessions: Mutex<HashMap<Arc<str>, ObservedSession>>,
+}
+
+struct ObservedSession {
+    log: PathBuf,
     /// The number of messages in the store.
-    messages: AtomicUsize,
+    messages: usize,
 }
 
 impl Observed {
-    fn commit(&self, records: &[SessionRecord]) {
+    pub(crate) fn new(
+        store: Arc<dyn SessionStore>,
+        points: Arc<Points>,
+        dir: impl Fn(&SessionInfo) -> PathBuf + Send + Sync + 'static,
+    ) -> Self {
+        Self { store, points, lease: None, dir: Box::new(dir), sessions: Mutex::default() }
+    }
+
+    fn knows(&self, info: SessionInfo) -> SessionInfo {
+        let log = || ObservedSession { log: (self.dir)(&info).join("committed.txt"), messages: 0 };
+        self.sessions.lock().entry(Arc::clone(&info.id)).or_insert_with(log);
+        info
+    }
+
+    /// Each line has the lease, the number of the write, and whether it survives a crash of a server.
+    fn commit(&self, lease: &SessionLease, number: u64, records: &[SessionRecord]) {
+        let mut sessions = self.sessions.lock();
+        let session = sessions.get_mut(&lease.session).unwrap();
+        let is_synced = records.iter().any(
+            |record| matches!(record, SessionRecord::Intent(intent) if intent.is_unrepeatable()),
+        );
+        let head = format!("{} {number} {is_synced}", lease.token);
         let mut lines = String::new();
         for record in records {
             match record {
                 SessionRecord::Intent(intent) => {
-                    writeln!(lines, "intent {}", intent.call_id).unwrap();
+                    writeln!(lines, "{head} intent {}", intent.call_id).unwrap();
                 }
                 SessionRecord::Outcome { call_id, outcome, result } => {
-                    let result = result.is_some();
-                    writeln!(lines, "outcome {call_id} {} {result}", outcome.as_str()).unwrap();
+                    let (outcome, result) = (outcome.as_str(), result.is_some());
+                    writeln!(lines, "{head} outcome {call_id} {outcome} {result}").unwrap();
                 }
                 SessionRecord::Message(message) => {
-                    let position = self.messages.fetch_add(1, Ordering::SeqCst);
                     let digest = Digest::of(format!("{message:?}"));
-                    writeln!(lines, "message {position} {digest}").unwrap();
+                    writeln!(lines, "{head} message {} {digest}", session.messages).unwrap();
+                    session.messages += 1;
                 }
                 _ => {}
             }
         }
-        append(&self.log, &lines);
+        append(&session.log, &lines);
     }
 }
 
-fn append(path: &Path, lines: &str) {
+pub(crate) fn append(path: &Path, lines: &str) {
     let mut file = OpenOptions::new().create(true).append(true).open(path).unwrap();
     file.write_all(lines.as_bytes()).unwrap();
 }
@@ -253,11 +295,11 @@ fn append(path: &Path, lines: &str) {
 impl SessionStore for Observed {
     fn create(&self, new: &NewSession) -> Result<SessionInfo, SessionStoreError> {
         self.points.pass();
-        self.store.create(new)
+        self.store.create(new).map(|info| self.knows(info))
     }
 
     fn find(&self, owner: &SessionOwner, session: &str) -> Result<SessionInfo, SessionStoreError> {
-        self.store.find(owner, session)
+        self.store.find(owner, session).map(|info| self.knows(info))
     }
 
     fn list(
@@ -270,7 +312,9 @@ impl SessionStore for Observed {
 
     fn read(&self, owner: &SessionOwner, id: &str) -> Result<StoredSession, SessionStoreError> {
         let read = self.store.read(owner, id)?;
-        self.messages.store(read.messages.len(), Ordering::SeqCst);
+        if let Some(session) = self.sessions.lock().get_mut(id) {
+            session.messages = read.messages.len();
+        }
         Ok(read)
     }
 
@@ -307,14 +351,42 @@ impl SessionStore for Observed {
         &self,
         owner: &SessionOwner,
         id: &str,
-        _: Duration,
+        time: Duration,
     ) -> Result<SessionLease, SessionStoreError> {
         self.points.pass();
-        self.store.acquire(owner, id, Duration::ZERO)
+        self.store.acquire(owner, id, self.lease.unwrap_or(time))
     }
 
-    fn renew(&self, lease: &SessionLease, _: Duration) -> Result<(), SessionStoreError> {
-        self.store.renew(lease, Duration::ZERO)
+    fn lease_times(&self) -> LeaseTimes {
+        self.store.lease_times()
+    }
+
+    fn renew(&self, lease: &SessionLease, time: Duration) -> Result<bool, SessionStoreError> {
+        self.store.renew(lease, self.lease.unwrap_or(time))
+    }
+
+    fn submit(
+        &self,
+        owner: &SessionOwner,
+        id: &str,
+        message: &str,
+    ) -> Result<(), SessionStoreError> {
+        self.store.submit(owner, id, message)
+    }
+
+    fn claim(
+        &self,
+        owner: Option<&SessionOwner>,
+        time: Duration,
+    ) -> Result<Option<ClaimedSession>, SessionStoreError> {
+        self.points.pass();
+        let claimed = self.store.claim(owner, time)?;
+        self.points.pass();
+        Ok(claimed.map(|claimed| ClaimedSession { info: self.knows(claimed.info), ..claimed }))
+    }
+
+    fn cancel(&self, owner: &SessionOwner, id: &str) -> Result<bool, SessionStoreError> {
+        self.store.cancel(owner, id)
     }
 
     fn release(&self, lease: &SessionLease) -> Result<(), SessionStoreError> {
@@ -329,7 +401,7 @@ impl SessionStore for Observed {
     ) -> Result<u64, SessionStoreError> {
         self.points.pass();
         let number = self.store.write(lease, seen, records)?;
-        self.commit(records);
+        self.commit(lease, number, records);
         self.points.pass();
         Ok(number)
     }

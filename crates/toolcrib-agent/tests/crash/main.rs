@@ -4,6 +4,9 @@
 //!
 //! The process is this binary again, as a [child](child). `TOOLCRIB_FULL` sets the long form,
 //! `TOOLCRIB_SCHEDULES` another number of schedules.
+//!
+//! Then the same on a [server](server) and several workers. `TOOLCRIB_STOPS` is the number of its immediate
+//! stops, and leaves the first part out: `cargo xtask crash` sets it.
 #![allow(
     clippy::disallowed_methods,
     clippy::print_stdout,
@@ -16,8 +19,11 @@
 
 mod child;
 mod effects;
+mod proxy;
 mod script;
+mod server;
 mod verdict;
+mod worker;
 
 use std::{
     env,
@@ -34,10 +40,14 @@ use self::{
     child::{Orders, WAITS},
     effects::Counter,
     script::Random,
+    worker::WorkerOrders,
 };
 
 /// The number of schedules, and in the long form.
 const SCHEDULES: (u64, u64) = (50, 10_000);
+
+/// The number of sessions on a server, and of its stops.
+const SAMPLE: (u64, u64) = (60, 4);
 
 /// The scripts of which every point is a schedule of its own, and in the long form.
 const EXHAUSTIVE: (u64, u64) = (1, 40);
@@ -55,6 +65,9 @@ const FAULTS: [&str; 3] = ["full", "short", "broken"];
 const MOST_RUNS: usize = 20;
 
 fn main() -> ExitCode {
+    if let Some(orders) = WorkerOrders::of_env() {
+        return worker::live(&orders);
+    }
     if let Some(orders) = Orders::of_env() {
         return child::live(&orders);
     }
@@ -64,10 +77,16 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let is_full = env::var_os("TOOLCRIB_FULL").is_some();
+    let number = |name| env::var(name).ok().and_then(|number| number.parse().ok());
+    let root = tempfile::tempdir_in(ram().unwrap_or_else(env::temp_dir)).unwrap();
+    if let Some(stops) = number("TOOLCRIB_STOPS") {
+        let schedules = number("TOOLCRIB_SCHEDULES").unwrap_or(SCHEDULES.1);
+        return server::run(root.path().to_owned(), schedules, stops);
+    }
     let of = |(short, long)| if is_full { long } else { short };
     let began = Instant::now();
     let matrix = Matrix {
-        root: tempfile::tempdir_in(ram().unwrap_or_else(env::temp_dir)).unwrap(),
+        root,
         counter: Counter::start(),
         passed: AtomicU64::new(0),
         kills: AtomicU64::new(0),
@@ -75,8 +94,8 @@ fn main() -> ExitCode {
         failed: AtomicU64::new(0),
         next: AtomicU64::new(0),
     };
-    let number = env::var("TOOLCRIB_SCHEDULES").ok().and_then(|number| number.parse().ok());
-    let (scripts, schedules) = (of(EXHAUSTIVE), number.unwrap_or(of(SCHEDULES)));
+    let schedules = number("TOOLCRIB_SCHEDULES").unwrap_or(of(SCHEDULES));
+    let scripts = of(EXHAUSTIVE);
     thread::scope(|scope| {
         let workers = thread::available_parallelism().map_or(2, usize::from);
         for _ in 0..workers {
@@ -90,7 +109,11 @@ fn main() -> ExitCode {
         "{passed} passed, {failed} failed ({kills} kills, {faults} faults, {:.0?})",
         began.elapsed()
     );
-    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if failed > 0 {
+        return ExitCode::FAILURE;
+    }
+    let (sessions, stops) = SAMPLE;
+    server::run(matrix.root.path().to_owned(), sessions, stops)
 }
 
 /// A file system in memory: a sync costs nothing there, and a killed process loses nothing.

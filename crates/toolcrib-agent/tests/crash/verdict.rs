@@ -32,7 +32,59 @@ pub(crate) fn of(dir: &Path, posted: &Effects) -> Result<(), String> {
     let store = SqliteStore::open(dir.join("sessions.db")).map_err(|error| error.to_string())?;
     let info = store.find(&owner, SESSION).map_err(|error| error.to_string())?;
     let session = store.read(&owner, &info.id).map_err(|error| error.to_string())?;
-    history(&session)?;
+    let log = log(dir);
+    of_session(dir, &session, posted, log.lines().filter_map(record))
+}
+
+/// Judges a finished session of a server, which may lose writes after the last intent of a call that may not
+/// be repeated.
+pub(crate) fn on_server(
+    dir: &Path,
+    session: &StoredSession,
+    posted: &Effects,
+) -> Result<(), String> {
+    let log = log(dir);
+    of_session(dir, session, posted, kept(&log).into_iter())
+}
+
+fn log(dir: &Path) -> String {
+    fs::read_to_string(dir.join("committed.txt")).unwrap_or_default()
+}
+
+/// A line without the lease, the number and the durability of its write.
+fn record(line: &str) -> Option<&str> {
+    line.splitn(4, ' ').nth(3)
+}
+
+/// The lines that survive a crash of the server: those up to a write that was synced. Lines are dropped whose
+/// write may have been lost, since another has its number, or another lease followed.
+fn kept(log: &str) -> Vec<&str> {
+    let (mut kept, mut pending) = (Vec::new(), Vec::new());
+    let mut last = ("", 0);
+    for line in log.lines() {
+        let [lease, number, is_synced, record] = line.splitn(4, ' ').collect::<Vec<_>>()[..] else {
+            continue;
+        };
+        let Ok(number) = number.parse::<u64>() else { continue };
+        if (lease, number) != last {
+            pending.retain(|(of, before, _)| *of == lease && *before < number);
+            last = (lease, number);
+        }
+        pending.push((lease, number, record));
+        if is_synced == "true" {
+            kept.extend(pending.drain(..).map(|(_, _, record)| record));
+        }
+    }
+    kept
+}
+
+fn of_session<'a>(
+    dir: &Path,
+    session: &StoredSession,
+    posted: &Effects,
+    mut log: impl Iterator<Item = &'a str>,
+) -> Result<(), String> {
+    history(session)?;
     let mut effects = in_folder(dir);
     effects.extend(posted.clone());
     if let Some(((tool, key), count)) =
@@ -40,21 +92,20 @@ pub(crate) fn of(dir: &Path, posted: &Effects) -> Result<(), String> {
     {
         return Err(format!("{tool} {key} happened {count} times"));
     }
-    results(&session, &effects)?;
-    approved(dir, &session, &effects)?;
-    let log = fs::read_to_string(dir.join("committed.txt")).unwrap_or_default();
+    results(session, &effects)?;
+    approved(dir, session, &effects)?;
     // Of several outcomes of a call the first after its intent is kept: a call that was denied
     // before has none, and another process may make it.
     let mut intended = HashSet::new();
     let mut first = HashSet::new();
-    log.lines().try_for_each(|line| {
+    log.try_for_each(|line| {
         if let Some(call_id) = line.strip_prefix("intent ") {
             intended.insert(call_id);
         }
         let call_id = line.strip_prefix("outcome ").and_then(|line| line.split(' ').next());
         match call_id {
             Some(call_id) if !intended.contains(call_id) => Ok(()),
-            _ => committed(&session, line, call_id.is_none_or(|call_id| first.insert(call_id))),
+            _ => committed(session, line, call_id.is_none_or(|call_id| first.insert(call_id))),
         }
     })
 }

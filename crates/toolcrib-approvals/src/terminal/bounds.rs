@@ -29,7 +29,7 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// The bounds of calls: what differs between them may differ, all else is fixed.
+    /// The bounds of like calls: arguments that differ between them are free, all others are fixed.
     pub(super) fn of(calls: &[&StoredArguments]) -> Self {
         let object = |call: &&StoredArguments| call.value.as_object().cloned().unwrap_or_default();
         let mut calls = calls.iter().map(object);

@@ -182,7 +182,7 @@ impl TerminalApprover {
         Some(TerminalPrompts { _quiet: quiet, _one: one })
     }
 
-    /// Asks. Dropping the future ends the question.
+    /// Asks the person at the terminal. Dropping the future ends the question.
     ///
     /// # Errors
     /// The system's error if the terminal cannot be read or written.

@@ -162,7 +162,7 @@ pub struct ContentHead<'a> {
 pub struct Index(Arc<dyn Any + Send + Sync>);
 
 impl Index {
-    /// Wraps a value.
+    /// Wraps a value for later queries.
     pub fn new<T: Send + Sync + 'static>(value: T) -> Self {
         Self(Arc::new(value))
     }
@@ -233,7 +233,7 @@ impl<'a> ContentHead<'a> {
         Self { bytes, is_complete }
     }
 
-    /// The first bytes.
+    /// The first bytes of the content.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }

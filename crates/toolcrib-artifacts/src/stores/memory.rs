@@ -23,7 +23,7 @@ pub struct MemoryStore {
 }
 
 impl MemoryStore {
-    /// An empty store.
+    /// Creates a store without entries.
     pub fn new() -> Self {
         Self::default()
     }

@@ -153,8 +153,7 @@ impl GuardedConnection {
             Access::Read | Access::Explore => {
                 connection.execute_batch("BEGIN")?;
                 // The snapshot is taken by the first read, not by BEGIN.
-                let first_read = "SELECT 1 FROM sqlite_schema LIMIT 1";
-                patiently(|| cancel.is_cancelled(), || connection.execute_batch(first_read))
+                patiently(|| cancel.is_cancelled(), || connect_virtual_tables(connection))
             }
             Access::Write => {
                 patiently(|| cancel.is_cancelled(), || connection.execute_batch("BEGIN IMMEDIATE"))
@@ -202,11 +201,14 @@ impl GuardedConnection {
             tries += 1;
             tries > DESCRIBE_TRIES
         };
-        match patiently(give_up, || self.connection.prepare(sql)) {
+        let prepare = || {
+            self.as_host(connect_virtual_tables)?;
+            self.connection.prepare(sql)
+        };
+        match patiently(give_up, prepare) {
             Ok(statement) => described(&statement),
             Err(rusqlite::Error::MultipleStatement) => Err(StatementError::Several),
-            // A variant that the oldest permitted version of rusqlite does not have.
-            Err(error) if format!("{error:?}") == "Empty" => Err(StatementError::Empty),
+            Err(error) if is_empty_statement(&error) => Err(StatementError::Empty),
             Err(error) => {
                 let refused = self.guard.lock().refused.take();
                 Err(refused.unwrap_or_else(|| StatementError::Sql {
@@ -218,6 +220,12 @@ impl GuardedConnection {
             }
         }
     }
+}
+
+/// Whether the text of a statement was empty. It compares the variant's text, because the oldest
+/// permitted version of rusqlite does not have the variant.
+pub(crate) fn is_empty_statement(error: &rusqlite::Error) -> bool {
+    format!("{error:?}") == "Empty"
 }
 
 /// Settings of every connection, including a seed's, so that tools' connections read a seed's
@@ -299,6 +307,25 @@ fn described(statement: &Statement<'_>) -> Result<StatementDescription, Statemen
         columns.push(name.to_owned());
     }
     Ok(StatementDescription { parameters, columns, read_only: statement.readonly() })
+}
+
+/// Connects the virtual tables. An R-tree prepares its own statements when it is connected, also those that
+/// write; a body that only reads may not prepare them. A table that cannot be connected is left to the
+/// statement that uses it.
+fn connect_virtual_tables(connection: &Connection) -> rusqlite::Result<()> {
+    let mut names = connection
+        .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage = 0")?;
+    let mut rows = names.query([])?;
+    while let Some(row) = rows.next()? {
+        let Ok(name) = row.get::<_, String>(0) else { continue };
+        match connection.prepare(&format!("SELECT 1 FROM \"{}\"", name.replace('"', "\"\""))) {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
+                return Err(error);
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Retries, in small steps, an operation that fails only because another connection has a lock.

@@ -210,7 +210,7 @@ mod tests {
         }
     }
 
-    /// The file opened once more, as a forked child has it before it executes a program.
+    /// Duplicates the open file, which a forked child has until it executes a program.
     fn in_a_child(file: &LockFile) -> File {
         file.0.try_clone().unwrap()
     }

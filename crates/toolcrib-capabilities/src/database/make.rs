@@ -71,7 +71,7 @@ fn write(
     seed::run(spec, &mut connection, cancel)?;
     // After the seed, which may set another one.
     connection.pragma_update(None, "application_id", APPLICATION_ID).map_err(in_seed)?;
-    // Readers then never wait for the writer, nor it for them.
+    // In this mode, readers and the writer never block each other.
     connection.execute_batch("PRAGMA journal_mode = WAL;").map_err(in_seed)?;
     connection.close().map_err(|(_, error)| in_seed(error))?;
     sync(draft).map_err(|source| failed(spec, "sync", draft, source))

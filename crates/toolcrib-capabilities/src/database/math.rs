@@ -12,7 +12,7 @@ use rusqlite::{
 type OfOne = fn(f64) -> f64;
 type OfTwo = fn(f64, f64) -> f64;
 
-/// They may occur in indexes, generated columns and views.
+/// The functions may occur in indexes, generated columns and views.
 const FLAGS: FunctionFlags = FunctionFlags::SQLITE_UTF8
     .union(FunctionFlags::SQLITE_DETERMINISTIC)
     .union(FunctionFlags::SQLITE_INNOCUOUS);

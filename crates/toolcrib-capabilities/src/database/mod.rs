@@ -236,12 +236,12 @@ impl Database {
         Self(Arc::new(shared))
     }
 
-    /// Its declared name.
+    /// The name by which it is declared.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// Its file. It may be missing if the database is only inspected.
+    /// The file of the database. It may be missing if the database is only inspected.
     pub fn file(&self) -> &Path {
         &self.0.file
     }

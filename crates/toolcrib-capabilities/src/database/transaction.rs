@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     DatabaseHandle, Shared, State,
-    connection::{StatementDescription, TransactionEnd, limit},
+    connection::{StatementDescription, TransactionEnd, is_empty_statement, limit},
     error::{DatabaseError, StatementError},
     guard::Access,
 };
@@ -134,7 +134,11 @@ impl Shared {
     }
 
     fn failed(&self, error: rusqlite::Error) -> DatabaseError {
-        DatabaseError::Sql { name: Arc::clone(&self.name), error }
+        let name = Arc::clone(&self.name);
+        if is_empty_statement(&error) {
+            return DatabaseError::Refused { name, source: StatementError::Empty };
+        }
+        DatabaseError::Sql { name, error }
     }
 
     fn cancelled(&self) -> DatabaseError {

@@ -54,7 +54,7 @@ impl Replacement {
         Self { old: old.into(), new: new.into(), all: false }
     }
 
-    /// Replaces every occurrence.
+    /// Replaces every occurrence of the text.
     #[must_use]
     pub fn all(mut self) -> Self {
         self.all = true;

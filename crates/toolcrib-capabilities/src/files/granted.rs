@@ -26,7 +26,7 @@ impl FileFolders {
         })
     }
 
-    /// The folders.
+    /// The folders that the call may use.
     pub fn iter(&self) -> impl Iterator<Item = &FilesHandle> {
         self.0.iter()
     }

@@ -19,7 +19,7 @@ pub enum LineEnds {
 }
 
 impl LineEnds {
-    /// Those of a text.
+    /// The line ends of a text.
     pub fn of(text: &str) -> Self {
         if !text.contains('\r') {
             return if text.contains('\n') { Self::Lf } else { Self::None };
@@ -34,7 +34,7 @@ impl LineEnds {
         }
     }
 
-    /// Their name.
+    /// The name that editors use.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -107,7 +107,7 @@ pub(super) enum NewLineEnds<'a> {
 }
 
 impl<'a> NewLineEnds<'a> {
-    /// Those for new parts in a text, whose line ends were these before.
+    /// The line ends for new parts in a text, whose line ends were `before`.
     pub(super) fn of(text: &'a str, before: LineEnds, new: &str) -> Self {
         match before {
             LineEnds::Mixed => Self::Around(LineEndsAround::of(text)),

@@ -157,7 +157,7 @@ impl FilesSpec {
         }
     }
 
-    /// Lets handles write.
+    /// Lets handles write to the folder.
     #[must_use]
     pub fn writable(mut self) -> Self {
         self.write = true;
@@ -178,7 +178,7 @@ impl FilesSpec {
         self
     }
 
-    /// Sets the limits.
+    /// Sets the limits of each handle.
     #[must_use]
     pub fn limits(mut self, limits: FileLimits) -> Self {
         self.limits = limits;
@@ -202,8 +202,8 @@ struct Shared {
 }
 
 impl Files {
-    /// Opens a folder. Blocks shortly. The folder stays the same when its path is moved or replaced
-    /// later.
+    /// Opens the folder of a specification. Blocks shortly. The folder stays the same when its path
+    /// is moved or replaced later.
     ///
     /// # Errors
     /// [`OpenFilesError`].
@@ -226,12 +226,12 @@ impl Files {
         Ok(Self(Arc::new(Shared { name, top, write, limits, trash, working })))
     }
 
-    /// The declared name.
+    /// The name by which it is declared.
     pub fn name(&self) -> &Arc<str> {
         &self.0.name
     }
 
-    /// The folder, resolved.
+    /// The folder, with its symlinks resolved.
     pub fn folder(&self) -> &Path {
         &self.0.top.path
     }
@@ -241,7 +241,7 @@ impl Files {
         self.0.write
     }
 
-    /// A read-only handle.
+    /// A handle that only reads.
     pub fn read_only(&self) -> FilesHandle {
         FilesHandle { shared: Arc::clone(&self.0), can_write: false }
     }

@@ -27,7 +27,7 @@ pub enum SearchMode {
     Counts,
 }
 
-/// A search: `Search::new("TODO").glob("*.rs")`.
+/// A search in a folder: `Search::new("TODO").glob("*.rs")`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Search {
@@ -111,7 +111,7 @@ impl Search {
         }
     }
 
-    /// Sets the results.
+    /// Sets the form of the results.
     #[must_use]
     pub fn mode(mut self, mode: SearchMode) -> Self {
         self.mode = mode;
@@ -132,7 +132,7 @@ impl Search {
         self
     }
 
-    /// Ignores case.
+    /// Ignores the case of letters.
     #[must_use]
     pub fn ignore_case(mut self) -> Self {
         self.ignore_case = true;

@@ -78,7 +78,7 @@ pub struct Storage {
 toolcrib_core::__internal::debug_fields!(Storage, storage, storage.files);
 
 impl Storage {
-    /// The folder.
+    /// The folder that contains the stored files.
     pub fn files(&self) -> &FilesHandle {
         &self.files
     }

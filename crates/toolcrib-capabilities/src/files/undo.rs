@@ -17,7 +17,7 @@ use super::{
     write::check_names,
 };
 
-/// The reverted change.
+/// The change that an undo reverted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum UndoResult {
@@ -35,7 +35,7 @@ pub enum UndoResult {
     /// A moved file is at its former path.
     #[non_exhaustive]
     MovedBack {
-        /// That path.
+        /// The former path, where the file is again.
         path: String,
     },
 }

@@ -20,7 +20,7 @@ const MIB: u64 = 1024 * 1024;
 
 /// The work.
 pub(super) enum FileWork<'a> {
-    /// A file of so many bytes is read.
+    /// A file of this number of bytes is read.
     Read { path: &'a str, size: u64 },
     /// Files are searched.
     Search,

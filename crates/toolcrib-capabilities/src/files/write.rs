@@ -34,7 +34,7 @@ pub struct WriteResult {
     pub hidden_removed: usize,
     /// The line ends of the old content. Only of [`FilesHandle::write_of_model`].
     pub line_ends_before: LineEnds,
-    /// Those of the new content. Only of [`FilesHandle::write_of_model`].
+    /// The line ends of the new content. Only of [`FilesHandle::write_of_model`].
     pub line_ends: LineEnds,
 }
 
@@ -90,7 +90,7 @@ impl FilesHandle {
         Ok(self.change(cx, path, Purpose::Create, change).await?.0)
     }
 
-    /// Creates a file. Missing folders are created.
+    /// Creates a file that does not exist. Missing folders are created.
     ///
     /// # Errors
     /// As [`write`](Self::write); [`FileError::Exists`].
@@ -427,7 +427,7 @@ fn compare(
             None if located.name.is_some() => Ok(None),
             None => Err(located.file().err().unwrap_or(FileError::Cancelled)),
             Some(_) => stale(
-                "was removed since it was read; nothing was written; read it again, then write it anew",
+                "was removed since it was read; nothing was written; read it again, then write it again",
             ),
         };
     };

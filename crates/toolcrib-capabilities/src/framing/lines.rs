@@ -71,7 +71,7 @@ impl LineDecoder {
         }
     }
 
-    /// Adds bytes. Decode all lines before the next push.
+    /// Adds bytes of the stream. Decode all lines before the next push.
     pub fn push(&mut self, bytes: &[u8]) {
         self.buffer.extend_from_slice(bytes);
     }

@@ -15,7 +15,8 @@ pub struct SseDecoder {
     bytes: usize,
 }
 
-/// An event. A field that was not sent is `None`, unlike one without a value.
+/// An event of a stream of server-sent events. A field that was not sent is `None`, unlike one
+/// without a value.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SseEvent {
     /// The kind of event.
@@ -61,7 +62,7 @@ impl SseDecoder {
         Self { lines: LineDecoder::with_any_ends(max_bytes), max_bytes, event: None, bytes: 0 }
     }
 
-    /// Adds bytes. Decode all items before the next push.
+    /// Adds bytes of the stream. Decode all items before the next push.
     pub fn push(&mut self, bytes: &[u8]) {
         self.lines.push(bytes);
     }

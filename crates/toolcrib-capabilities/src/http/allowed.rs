@@ -21,7 +21,7 @@ pub struct AllowedAddress {
 }
 
 impl AllowedAddress {
-    /// The allowed network.
+    /// The network whose addresses are allowed.
     pub fn net(&self) -> IpNet {
         self.net
     }

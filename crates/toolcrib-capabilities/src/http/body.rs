@@ -66,7 +66,7 @@ pub(super) enum DecodeError {
 }
 
 impl BodyDecoder {
-    /// A decoder of at most so many bytes.
+    /// A decoder of at most this number of bytes.
     pub(super) fn new(limit: usize) -> Self {
         let decoded = LimitedBuffer { bytes: Vec::new(), left: limit, is_over: false };
         Self { decoder: MultiGzDecoder::new(decoded), compressed: Bytes::new(), is_empty: true }

@@ -197,8 +197,8 @@ toolcrib_core::__internal::debug_fields!(
     ..
 );
 
-/// Builds an [`HttpClient`]. Clones share the loaded certificate authorities, so build several
-/// clients with separate rules from clones of one builder.
+/// Builder of an [`HttpClient`], with its restrictions. Clones share the loaded certificate
+/// authorities, so build several clients with separate rules from clones of one builder.
 #[derive(Clone)]
 #[must_use = "a builder sends no requests; end it with `build`"]
 pub struct HttpClientBuilder {
@@ -268,7 +268,7 @@ impl HttpClientBuilder {
         Ok(self)
     }
 
-    /// Builds the client.
+    /// Builds the client, without connecting.
     pub fn build(self) -> HttpClient {
         let Self { connector, user_agent, hosts } = self;
         let hosts = HostRules { required: hosts, denied: Vec::new() };

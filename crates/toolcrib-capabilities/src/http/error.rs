@@ -5,8 +5,8 @@ use std::{
     time::Duration,
 };
 
-/// A failed request. Messages name the host and never the rest of a URL, a header or a body, which
-/// may contain secrets.
+/// The reason why a request failed. Messages name the host and never the rest of a URL, a header or
+/// a body, which may contain secrets.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HttpError {

@@ -16,8 +16,8 @@ pub const DEFAULT_MAX_BODY_BYTES: usize = 10 * 1024 * 1024;
 /// The default timeout of a request.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A request. Start from [`new`](Self::new) or [`get`](Self::get) and set fields. Its `Debug` shows
-/// the names of headers, and no value, user, password, query or body.
+/// A request of an HTTP client. Start from [`new`](Self::new) or [`get`](Self::get) and set fields.
+/// Its `Debug` shows the names of headers, and no value, user, password, query or body.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct HttpRequest {
@@ -68,7 +68,7 @@ impl HttpRequest {
         }
     }
 
-    /// A `GET` request.
+    /// A `GET` request without a body.
     pub fn get(url: impl Into<String>) -> Self {
         Self::new(Method::GET, url)
     }

@@ -122,12 +122,12 @@ impl HttpStream {
         if too_large { Err(stream.failed(stream.too_large())) } else { Ok(stream) }
     }
 
-    /// The status.
+    /// The status of the response.
     pub fn status(&self) -> StatusCode {
         self.status
     }
 
-    /// The headers.
+    /// The headers of the response.
     pub fn headers(&self) -> &HeaderMap {
         &self.headers
     }

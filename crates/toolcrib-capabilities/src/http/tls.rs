@@ -6,12 +6,13 @@ use tokio::sync::OnceCell;
 use tokio_rustls::{
     TlsConnector,
     rustls::{
-        ClientConfig, RootCertStore, crypto,
+        RootCertStore,
         pki_types::{CertificateDer, pem::PemObject},
     },
 };
 
 use super::error::HttpError;
+use crate::certificates::client_config;
 
 /// The system's certificate authorities and added ones. Loaded for the first secure connection: a
 /// project with only `http` needs none.
@@ -56,24 +57,7 @@ impl Tls {
 toolcrib_core::__internal::debug_fields!(Tls, tls, added = tls.added.len(), ..);
 
 fn connector(added: Vec<CertificateDer<'static>>) -> Result<TlsConnector, HttpError> {
-    let system = rustls_native_certs::load_native_certs();
-    let mut store = RootCertStore::empty();
-    // Some of a system's certificates may be too old to be parsed; the others are used.
-    store.add_parsable_certificates(system.certs);
-    store.add_parsable_certificates(added);
-    if store.is_empty() {
-        let problem = system.errors.first().map_or_else(
-            || "the system has none".to_owned(),
-            |error| format!("the system's cannot be read: {error}"),
-        );
-        return Err(roots(problem));
-    }
-    let mut config =
-        ClientConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .map_err(|error| roots(error.to_string()))?
-            .with_root_certificates(store)
-            .with_no_client_auth();
+    let mut config = client_config(added).map_err(roots)?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(TlsConnector::from(Arc::new(config)))
 }

@@ -42,7 +42,7 @@ impl CapturedOutput {
         self.total > self.head.len() as u64
     }
 
-    /// The end, at most so many bytes, and [`TAIL_BYTES`] of a truncated output. The last lines of
+    /// The end, at most this number of bytes, and [`TAIL_BYTES`] of a truncated output. The last lines of
     /// stderr usually say why a program failed.
     pub fn last(&self, bytes: usize) -> Vec<u8> {
         // Bytes between head and tail are missing, so one does not continue the other.

@@ -92,7 +92,7 @@ impl MemoryGuard {
 /// The memory of a tree of processes, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Usage {
-    /// That of the process with the most.
+    /// The memory of the largest process.
     largest: u64,
     /// At most that of all processes.
     total: u64,

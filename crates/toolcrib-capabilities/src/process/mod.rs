@@ -152,7 +152,7 @@ pub struct Processes {
 }
 
 impl Processes {
-    /// Any program.
+    /// Permits every program of the system.
     pub fn any() -> Self {
         Self { programs: None }
     }

@@ -7,7 +7,7 @@ use std::{fmt, path::PathBuf};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MovedFile {
-    /// Where it was.
+    /// The path of the file before it moved.
     pub path: PathBuf,
     /// Why it is protected, or why it is still there.
     pub reason: String,

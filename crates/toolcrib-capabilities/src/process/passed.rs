@@ -13,7 +13,7 @@ use tempfile::TempDir;
 pub struct PassedFiles(TempDir);
 
 impl PassedFiles {
-    /// An empty folder.
+    /// Creates an empty folder for one call.
     ///
     /// # Errors
     /// If it cannot be created.
@@ -35,7 +35,7 @@ impl PassedFiles {
         Ok(path)
     }
 
-    /// The folder.
+    /// The path of the folder.
     pub fn folder(&self) -> &Path {
         self.0.path()
     }

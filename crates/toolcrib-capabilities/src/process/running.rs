@@ -39,8 +39,8 @@ pub(super) struct RunningProcess {
 }
 
 impl RunningProcess {
-    /// With this input, and so many bytes kept of each output; if stdout is longer, all of it is
-    /// also sent to `whole`.
+    /// Takes over a started process: writes `input`, keeps at most `cap` bytes of each output, and sends all of a longer
+    /// stdout to `whole_stdout`.
     pub(super) fn new(
         started: StartedProcess,
         input: Option<Vec<u8>>,

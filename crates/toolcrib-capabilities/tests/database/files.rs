@@ -215,7 +215,7 @@ mod attacks {
     use super::*;
 
     /// An attack, and a part of the reason for its refusal.
-    const ATTACKS: [(&str, &str); 22] = [
+    const ATTACKS: [(&str, &str); 25] = [
         ("DROP TABLE orders", "the statement writes"),
         ("DELETE FROM orders RETURNING id", "the statement writes"),
         ("INSERT INTO orders (id) VALUES (3)", "the statement writes"),
@@ -223,6 +223,9 @@ mod attacks {
         ("CREATE TEMP TABLE t (x)", "the statement writes"),
         ("CREATE VIRTUAL TABLE t USING fts5(x)", "the statement writes"),
         ("INSERT INTO notes (notes) VALUES ('optimize')", "the statement writes"),
+        ("INSERT INTO places VALUES (2, 0, 1)", "the statement writes"),
+        ("INSERT INTO places_node VALUES (9, x'00')", "the statement writes"),
+        ("DELETE FROM places_rowid", "places_rowid may not be modified"),
         ("ATTACH 'x.db' AS x", "remove ATTACH"),
         ("PRAGMA writable_schema = ON", "remove PRAGMA"),
         ("PRAGMA journal_mode = DELETE", "remove PRAGMA"),
@@ -245,7 +248,9 @@ mod attacks {
         let shop = Shop::new("WAL");
         shop.connect()
             .execute_batch(
-                "CREATE VIRTUAL TABLE notes USING fts5(body); INSERT INTO notes VALUES ('a b')",
+                "CREATE VIRTUAL TABLE notes USING fts5(body); INSERT INTO notes VALUES ('a b');
+                 CREATE VIRTUAL TABLE places USING rtree(id, low, high);
+                 INSERT INTO places VALUES (1, 0, 1)",
             )
             .unwrap();
         let before = fs::read(shop.file()).unwrap();
@@ -262,6 +267,7 @@ mod attacks {
             "SELECT '{\"a\":1}' ->> 'a', upper(trim(' x ')), replace('a', 'a', 'b')",
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 9) SELECT sum(i) FROM n",
             "SELECT highlight(notes, 0, '<', '>') FROM notes WHERE notes MATCH 'a' ORDER BY rank",
+            "SELECT low FROM places WHERE high > 0 AND id IN (SELECT nodeno FROM places_node)",
             "SELECT row_number() OVER (ORDER BY orders.id), value FROM orders, json_each('[1]')",
             "EXPLAIN QUERY PLAN SELECT * FROM orders WHERE id LIKE '1%'",
         ] {

@@ -46,7 +46,7 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    /// Those in the user's state folder.
+    /// The records in the user's state folder.
     pub(crate) fn of_user() -> Result<Self, InstalledError> {
         Ok(Self { folder: folder_of_state()?.join("clients") })
     }

@@ -10,7 +10,10 @@ use crate::{
     host::stored::{existing, inspected, listed, on_approvals},
     output,
     problem::Problem,
-    project::consent::{ask, can_ask},
+    project::{
+        consent::{ask, can_ask},
+        turn::project_flags,
+    },
 };
 
 pub(super) async fn approvals(
@@ -92,7 +95,7 @@ pub(super) async fn approve(
     if global.json {
         output::json(&output::decision_json(&settled, true, grant.as_ref()));
     } else {
-        output::settled(&settled, true, global.quiet);
+        output::settled(&settled, true, &project_flags(global), global.quiet);
     }
     Ok(exit::FINE)
 }
@@ -109,7 +112,7 @@ pub(super) async fn deny(
     if global.json {
         output::json(&output::decision_json(&settled, false, None));
     } else {
-        output::settled(&settled, false, global.quiet);
+        output::settled(&settled, false, &project_flags(global), global.quiet);
     }
     Ok(exit::FINE)
 }

@@ -1,9 +1,8 @@
-//! `toolcrib completions`, `man` and `schema`: texts for shells, manuals and editors.
+//! `toolcrib man` and `schema`: texts for manuals and editors.
 
 use std::{fs, path::Path};
 
 use clap::CommandFactory as _;
-use clap_complete::Shell;
 use clap_mangen::Man;
 use toolcrib_project::PROJECT_FILE_SCHEMA;
 
@@ -13,14 +12,6 @@ use crate::{
     output,
     problem::Problem,
 };
-
-pub(super) fn completions(global: &GlobalArgs, shell: Shell) -> Result<Exit, Problem> {
-    refuse_json(global, "completions")?;
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "toolcrib", &mut script);
-    output::raw(&script);
-    Ok(exit::FINE)
-}
 
 pub(super) fn man(global: &GlobalArgs, dir: Option<&Path>) -> Result<Exit, Problem> {
     refuse_json(global, "man")?;
@@ -42,7 +33,7 @@ pub(super) fn man(global: &GlobalArgs, dir: Option<&Path>) -> Result<Exit, Probl
     Ok(exit::FINE)
 }
 
-/// It is JSON with `--json` and without.
+/// The schema is JSON with `--json` and without.
 pub(super) fn schema() -> Exit {
     output::raw(PROJECT_FILE_SCHEMA.as_bytes());
     exit::FINE

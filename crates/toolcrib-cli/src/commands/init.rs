@@ -3,14 +3,14 @@
 use serde_json::json;
 use toolcrib_capabilities::http::{HttpClient, HttpRequest, Url};
 use toolcrib_core::CancellationToken;
-use toolcrib_project::{InitError, InitReport, TrustStore};
+use toolcrib_project::{InitError, InitReport};
 
-use super::trust::review;
 use crate::{
     args::{GlobalArgs, InitArgs, InitKind},
     exit::{self, Exit},
     output,
     problem::Problem,
+    project::own_edit::OwnEdit,
 };
 
 /// The limit on a fetched document, in bytes.
@@ -24,6 +24,7 @@ pub(super) async fn init(
     refuse_flags(global)?;
     let url = args.from.as_ref().and_then(|from| from.to_str());
     let url = url.filter(|from| from.starts_with("http://") || from.starts_with("https://"));
+    let edit = OwnEdit::of_new(&args.dir, &cancellation);
     let begun = match &args.from {
         Some(from) => match url {
             Some(url) => {
@@ -45,10 +46,7 @@ pub(super) async fn init(
         | InitError::Foreign { .. } => Problem::usage(error.to_string()),
         error => Problem::failed("unwritable", error.to_string()),
     })?;
-    // The new project runs without trust; this is for later additions of the user.
-    if let Ok(review) = review(&args.dir, cancellation) {
-        let _ = TrustStore::of_user().trust(&review);
-    }
+    edit.trust();
     if !global.quiet {
         notices.iter().for_each(|notice| output::notice(notice));
     }

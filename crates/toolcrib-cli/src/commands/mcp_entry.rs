@@ -1,6 +1,6 @@
 //! `toolcrib mcp add`, `remove` and `get`: one `[mcp.NAME]` of the project's file.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use serde_json::{Map, Value, json};
 use toolcrib_core::CancellationToken;
@@ -20,7 +20,10 @@ use crate::{
     },
     output,
     problem::Problem,
-    project::load::{ChosenModel, Purpose, project_folder, with_project},
+    project::{
+        load::{ChosenModel, Purpose, blocking, project_folder, with_project},
+        own_edit::OwnEdit,
+    },
 };
 
 /// The table of servers.
@@ -137,6 +140,7 @@ fn without_values(mut entry: Value) -> Value {
 
 /// The project's file.
 struct ProjectToml {
+    dir: PathBuf,
     path: PathBuf,
     now: CurrentFile,
 }
@@ -156,7 +160,7 @@ impl ProjectToml {
         let now = read(&path)?.ok_or_else(|| {
             Problem::usage(format!("there is no {PROJECT_FILE} in {}", dir.display()))
         })?;
-        Ok(Self { path, now })
+        Ok(Self { dir, path, now })
     }
 
     /// Replaces the file, and restores it if the project cannot be loaded then.
@@ -166,13 +170,21 @@ impl ProjectToml {
         text: &str,
         cancellation: &CancellationToken,
     ) -> Result<(), Problem> {
+        let (dir, cancel) = (self.dir.clone(), cancellation.clone());
+        let edit = blocking(move || Arc::new(OwnEdit::of(&dir, &cancel))).await?;
+        let trust = async || {
+            let edit = Arc::clone(&edit);
+            blocking(move || edit.trust()).await
+        };
         put(&self.path, Some(&self.now), Some(text), self.now.mode)?;
+        trust().await?;
         let look = Purpose::Look(OfflineArgs { offline: true });
         let loaded =
             with_project(global, look, ChosenModel::default(), cancellation, async |_| Ok(()));
         if let Err(problem) = loaded.await {
             let written = CurrentFile { text: text.to_owned(), mode: self.now.mode };
             put(&self.path, Some(&written), Some(&self.now.text), self.now.mode)?;
+            trust().await?;
             return Err(problem);
         }
         Ok(())

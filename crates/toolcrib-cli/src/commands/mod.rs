@@ -6,6 +6,7 @@ mod call;
 mod chat;
 mod check;
 mod check_server;
+pub(crate) mod completions;
 mod discover;
 mod doctor;
 mod explain;
@@ -29,11 +30,13 @@ mod tools;
 mod trace;
 mod trust;
 mod usage;
+mod work;
+mod worker;
 
 use toolcrib_core::CancellationToken;
 
 use crate::{
-    args::{Cli, Command},
+    args::{Cli, Command, WorkCommand},
     exit::Exit,
     problem::Problem,
 };
@@ -45,6 +48,12 @@ pub(crate) async fn dispatch(cli: Cli, cancellation: CancellationToken) -> Resul
         Command::Run(args) => run::run(&global, args, cancellation).await,
         Command::Resume(args) => run::resume(&global, args, cancellation).await,
         Command::Chat(args) => chat::chat(&global, args, cancellation).await,
+        Command::Work(WorkCommand::Submit(args)) => work::submit(&global, args, cancellation).await,
+        Command::Work(WorkCommand::Worker(args)) => {
+            worker::worker(&global, args, cancellation).await
+        }
+        Command::Work(WorkCommand::Follow(args)) => work::follow(&global, args, cancellation).await,
+        Command::Work(WorkCommand::Cancel(args)) => work::cancel(&global, args, cancellation).await,
         Command::Sessions { list, command } => {
             sessions::sessions(&global, list, command, cancellation).await
         }
@@ -77,7 +86,7 @@ pub(crate) async fn dispatch(cli: Cli, cancellation: CancellationToken) -> Resul
         Command::Discover => discover::discover(&global, cancellation).await,
         Command::Install(args) => install::install(&global, args, cancellation).await,
         Command::Doctor => doctor::doctor(&global, cancellation).await,
-        Command::Completions { shell, .. } => generate::completions(&global, shell),
+        Command::Completions { shell, .. } => completions::completions(&global, shell),
         Command::Man { dir, .. } => generate::man(&global, dir.as_deref()),
         Command::Schema => Ok(generate::schema()),
         Command::Models(look) => models::models(&global, look, cancellation).await,

@@ -99,7 +99,10 @@ async fn begin(
 }
 
 /// The words of the command line, a file, or standard input.
-async fn message(words: &[String], cancellation: &CancellationToken) -> Result<String, Problem> {
+pub(super) async fn message(
+    words: &[String],
+    cancellation: &CancellationToken,
+) -> Result<String, Problem> {
     let message = match words {
         [] if io::stdin().is_terminal() => String::new(),
         [] => read_stdin(cancellation).await?,

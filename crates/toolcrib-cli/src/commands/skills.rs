@@ -2,13 +2,17 @@
 
 use serde_json::json;
 use toolcrib_core::CancellationToken;
+use toolcrib_project::InstallError;
 
 use crate::{
     args::{GlobalArgs, OfflineArgs, SkillsCommand},
     exit::{self, Exit},
     output::{self, SkillsJson},
     problem::Problem,
-    project::load::{ChosenModel, Purpose, blocking, load},
+    project::{
+        load::{ChosenModel, Purpose, blocking, load},
+        own_edit::OwnEdit,
+    },
 };
 
 pub(super) async fn skills(
@@ -39,7 +43,13 @@ pub(super) async fn skills(
         SkillsCommand::Install { file, force } => {
             // An installation that has begun is finished: the skill is installed as a whole, or not
             // at all.
-            let installed = blocking(move || project.install_skill(&file, force)).await??;
+            let work = move || {
+                let edit = OwnEdit::of(project.root(), &cancellation);
+                let installed = project.install_skill(&file, force)?;
+                edit.trust();
+                Ok::<_, InstallError>(installed)
+            };
+            let installed = blocking(work).await??;
             if global.json {
                 output::json(&output::installed_json(&installed));
             } else {
@@ -48,7 +58,13 @@ pub(super) async fn skills(
         }
         SkillsCommand::Remove { skill } => {
             let id = skill.clone();
-            let folder = blocking(move || project.remove_skill(&id)).await??;
+            let work = move || {
+                let edit = OwnEdit::of(project.root(), &cancellation);
+                let folder = project.remove_skill(&id)?;
+                edit.trust();
+                Ok::<_, InstallError>(folder)
+            };
+            let folder = blocking(work).await??;
             if global.json {
                 output::json(&json!({ "id": skill, "folder": folder.to_string_lossy() }));
             } else {

@@ -3,16 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use toolcrib_core::CancellationToken;
-use toolcrib_project::{
-    LoadError, LoadOptions, PROJECT_FILE, Project, Review, TrustError, TrustState, TrustStore, find,
-};
+use toolcrib_project::{PROJECT_FILE, TrustError, TrustState, TrustStore, find};
 
 use crate::{
     args::{GlobalArgs, TrustArgs},
     exit::{self, Exit},
     output::{self, TrustJson, shell_word},
     problem::Problem,
-    project::load::blocking,
+    project::{consent::review, load::blocking},
 };
 
 pub(super) async fn trust(
@@ -69,12 +67,16 @@ fn add(
     let mut done = TrustJson::new(path, accepted);
     if path.join(PROJECT_FILE).symlink_metadata().is_ok() {
         let review = review(path, cancellation)?;
-        if let TrustState::Foreign(foreign) = store.state(&review, true) {
-            return Err(Problem::usage(format!(
-                "{foreign}; to accept that user: toolcrib trust --owner {}",
-                shell_word(foreign.path())
-            )));
-        }
+        done.changes = match store.state(&review, true) {
+            TrustState::Foreign(foreign) => {
+                return Err(Problem::usage(format!(
+                    "{foreign}; to accept that user: toolcrib trust --owner {}",
+                    shell_word(foreign.path())
+                )));
+            }
+            TrustState::Changed(changes) => Some(changes),
+            _ => None,
+        };
         store.trust(&review)?;
         done.powers = Some(review.powers);
     } else if !owner {
@@ -85,11 +87,6 @@ fn add(
         )));
     }
     Ok(done)
-}
-
-/// The project's present state. Starts no program, opens no connection and creates no file.
-pub(super) fn review(dir: &Path, cancel: CancellationToken) -> Result<Review, LoadError> {
-    Project::review(dir, &LoadOptions { cancel, ..LoadOptions::default() })
 }
 
 impl From<TrustError> for Problem {

@@ -17,9 +17,9 @@ use std::{
 use parking_lot::Mutex;
 use serde_json::Value;
 use toolcrib_core::{
-    CallIntent, CallOutcome, ErrorCode, Event, EventKind, Message, NewSession, SessionLease,
-    SessionOwner, SessionRecord, SessionRetention, SessionStore as _, SessionStoreError, ToolCall,
-    TracedEvent, Usage,
+    Arguments, CallIntent, CallOutcome, ErrorCode, Event, EventKind, Message, NewSession,
+    SessionLease, SessionOwner, SessionRecord, SessionRetention, SessionStore as _,
+    SessionStoreError, ToolCall, TracedEvent, Usage,
 };
 use toolcrib_engine::DEFAULT_PERSONALITY;
 use toolcrib_gateway::AccessEntry;
@@ -268,7 +268,7 @@ impl Writer {
             personality: DEFAULT_PERSONALITY.into(),
         };
         let session = self.store.create(&new)?;
-        // Nobody else writes to it: it has no name, and is in no list of sessions.
+        // No other process writes to this session, because it has no name and no list shows it.
         let lease = self.store.acquire(owner, &session.id, Duration::from_secs(1))?;
         Ok(Lane { lease, seen: 0, calls: 0 })
     }
@@ -289,8 +289,8 @@ impl Writer {
                 call_id: Arc::clone(&call.id),
                 tool: entry.tool.clone().unwrap_or_else(|| Arc::clone(&call.name)),
                 arguments: match &call.arguments {
-                    toolcrib_core::Arguments::Json(json) => json.clone(),
-                    toolcrib_core::Arguments::Text(text) => Value::from(text.as_str()),
+                    Arguments::Json(json) => json.clone(),
+                    Arguments::Text(text) => Value::from(text.as_str()),
                 },
                 read_only,
                 idempotent: false,

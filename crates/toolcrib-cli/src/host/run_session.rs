@@ -16,6 +16,7 @@ use crate::{
     args::{RunArgs, RunSession, Situation},
     output,
     problem::Problem,
+    project::turn::personality,
 };
 
 /// The time after which a person is told why the session is not open yet.
@@ -122,6 +123,30 @@ impl ChosenSession {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Submits a message to the session, which is created if it is new.
+    pub(crate) async fn submit(
+        self,
+        project: &Project,
+        situation: &Situation,
+        message: String,
+    ) -> Result<SessionInfo, Problem> {
+        let Self { store, owner, target } = self;
+        let of_project = personality(project, situation.personality.as_deref())?;
+        let submitting = on_store(move || {
+            let id = match target {
+                Target::Existing { id, .. } => id,
+                Target::New { name } => {
+                    let personality = of_project.unwrap_or_else(|| DEFAULT_PERSONALITY.into());
+                    let new = NewSession { owner: owner.clone(), name, personality };
+                    store.create(&new)?.id
+                }
+            };
+            store.submit(&owner, &id, &message)?;
+            store.find(&owner, &id)
+        });
+        submitting.await
     }
 
     /// Opens or creates the session. Waits for a killed run's lease to expire.

@@ -227,7 +227,8 @@ pub(crate) fn approval_asked(review: &Review, grant: Option<(&GrantScope, Durati
 }
 
 /// A decision, and the next step.
-pub(crate) fn settled(settled: &StoredApproval, is_approved: bool, quiet: bool) {
+/// `flags` are the options of this command that the next one needs too.
+pub(crate) fn settled(settled: &StoredApproval, is_approved: bool, flags: &str, quiet: bool) {
     if quiet {
         return;
     }
@@ -236,7 +237,8 @@ pub(crate) fn settled(settled: &StoredApproval, is_approved: bool, quiet: bool) 
     match &settled.call.session {
         Some(session) => {
             let whom = whom(&settled.call.owner);
-            note!("{DIM}continue the run: toolcrib resume {}{whom}{DIM:#}", safe(session));
+            let flags = safe(flags);
+            note!("{DIM}continue the run: toolcrib resume {}{flags}{whom}{DIM:#}", safe(session));
         }
         None => note!("{DIM}the decision counts when the same call is made again{DIM:#}"),
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use toolcrib_capabilities::process::{Attempt, SandboxTier, SelfTest};
+use toolcrib_project::ServerFinding;
 
 use super::{
     print::say,
@@ -43,6 +44,31 @@ pub(crate) fn checkup(checkup: &Checkup, quiet: bool) {
     );
 }
 
+/// The properties of the store's server, or why it cannot be reached.
+pub(crate) type StoreCheckup = Result<Vec<ServerFinding>, String>;
+
+pub(crate) fn is_store_fine(store: &StoreCheckup) -> bool {
+    store.as_ref().is_ok_and(|found| found.iter().all(|one| one.problem.is_none()))
+}
+
+/// Prints each property with what to do about it.
+pub(crate) fn store_checkup(store: &StoreCheckup, quiet: bool) {
+    match store {
+        Err(error) => say!("{BAD}✗{BAD:#} {STRONG}store{STRONG:#}  {}", safe(error)),
+        Ok(found) => {
+            for one in found.iter().filter(|one| !quiet || one.problem.is_some()) {
+                let (mark, style) =
+                    if one.problem.is_none() { ("✓", GOOD) } else { ("✗", BAD) };
+                let (name, found) = (one.name, safe(&one.found));
+                say!("{style}{mark}{style:#} {STRONG}store: {name}{STRONG:#}  {DIM}{found}{DIM:#}");
+                if let Some(problem) = one.problem {
+                    say!("    {problem}");
+                }
+            }
+        }
+    }
+}
+
 fn meaning(tier: SandboxTier) -> &'static str {
     match tier {
         SandboxTier::None => "not confined",
@@ -79,6 +105,41 @@ pub(crate) struct DoctorJson<'a> {
     processes: FeatureJson,
     /// Why approvals are advisory in the project; null without a project that loads.
     approvals_advisory: Option<&'a [Arc<str>]>,
+    /// The database of the project's store; null without one.
+    store: Option<StoreJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct StoreJson<'a> {
+    ok: bool,
+    /// Why it cannot be reached.
+    error: Option<&'a str>,
+    findings: Vec<FindingJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct FindingJson<'a> {
+    name: &'a str,
+    ok: bool,
+    found: &'a str,
+    /// The problem, and what to do.
+    problem: Option<&'a str>,
+}
+
+impl<'a> StoreJson<'a> {
+    fn new(store: &'a StoreCheckup) -> Self {
+        let findings = store.iter().flatten().map(|one| FindingJson {
+            name: one.name,
+            ok: one.problem.is_none(),
+            found: &one.found,
+            problem: one.problem,
+        });
+        Self {
+            ok: is_store_fine(store),
+            error: store.as_ref().err().map(String::as_str),
+            findings: findings.collect(),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -108,9 +169,14 @@ struct FeatureJson {
 }
 
 impl<'a> DoctorJson<'a> {
-    pub(crate) fn new(checkup: &'a Checkup, advisory: Option<&'a [Arc<str>]>) -> Self {
+    pub(crate) fn new(
+        checkup: &'a Checkup,
+        advisory: Option<&'a [Arc<str>]>,
+        store: Option<&'a StoreCheckup>,
+    ) -> Self {
         Self {
-            ok: checkup.is_complete(),
+            ok: checkup.is_complete() && store.is_none_or(is_store_fine),
+            store: store.map(StoreJson::new),
             tiers: checkup.tiers.iter().map(|test| TierJson::new(test)).collect(),
             processes: FeatureJson {
                 ok: checkup.processes.is_ok(),

@@ -34,6 +34,7 @@ mod trace;
 mod trust;
 mod usage;
 mod warnings;
+mod work;
 
 use std::path::{Path, PathBuf};
 
@@ -57,7 +58,7 @@ pub(crate) use self::{
         ConfiguredFile, ConfiguredServer, DiscoverJson, InstallJson, client_change, discovered,
         installed, server_entry,
     },
-    doctor::{Checkup, DoctorJson, checkup},
+    doctor::{Checkup, DoctorJson, checkup, is_store_fine, store_checkup},
     explain::why,
     find::{ExpectedTool, FindJson, FoundTool, found},
     json::{CallJson, MenuJson, ProblemJson, RunJson, checked},
@@ -88,16 +89,20 @@ pub(crate) use self::{
     streams::{complain, lost, raw, settle},
     summary::{plan, recorded, summary, turn_summary},
     terminal::pause,
-    text::{safe_json, shell_word},
+    text::{safe, safe_json, shell_word},
     tools::{KnownSource, KnownTool, KnownTools, tools, tools_json, unmatched_excludes},
     trace::{RunsJson, runs, trace, written},
-    trust::{TrustJson, all_trusted, kept, notice, powers, trust_removed, trusted},
+    trust::{TrustJson, all_trusted, changes, kept, notice, powers, trust_removed, trusted},
     usage::{BudgetLine, UsageJson, UsageLine, budget, usage},
     warnings::{diagnostics, warnings},
+    work::{
+        Follower, claim_failed, json_line, segment_ended, segment_failed, segment_left,
+        session_cancelled, submitted, worker_begins,
+    },
 };
 use self::{
     print::say,
-    text::{DIM, GOOD, STRONG, WARN, arguments, count, duration, of_plugin, safe, shown, target},
+    text::{DIM, GOOD, STRONG, WARN, arguments, count, duration, of_plugin, shown, target},
 };
 
 /// The names of the vault's secrets, one per line.

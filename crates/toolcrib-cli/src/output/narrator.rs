@@ -215,6 +215,11 @@ impl Narrator {
             EventKind::ModelReasoning { text } if self.verbose => {
                 note!("  {DIM}{}{DIM:#}", safe(text).replace('\n', "\n  "));
             }
+            EventKind::ModelReasoning { .. } => {
+                if let Some((phase, _)) = &mut self.spinner.activity().phase {
+                    *phase = "the model is reasoning";
+                }
+            }
             EventKind::PrefixChanged { tools_added, tools_removed, tools_changed, .. }
                 if self.verbose =>
             {

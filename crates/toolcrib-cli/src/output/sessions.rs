@@ -152,13 +152,13 @@ fn by_turn(session: &StoredSession) -> impl Iterator<Item = (&StoredTurn, &[Stor
 }
 
 /// How each recorded call ended, by its id; `None` if it has not.
-type Outcomes<'a> = HashMap<&'a str, Option<CallOutcome>>;
+pub(super) type Outcomes<'a> = HashMap<&'a str, Option<CallOutcome>>;
 
-fn outcomes(session: &StoredSession) -> Outcomes<'_> {
+pub(super) fn outcomes(session: &StoredSession) -> Outcomes<'_> {
     session.calls.iter().map(|call| (&*call.call_id, call.outcome)).collect()
 }
 
-fn turn_line(turn: &StoredTurn) {
+pub(super) fn turn_line(turn: &StoredTurn) {
     let usage = turn.usage;
     let mut tokens = String::new();
     if usage.input_tokens + usage.output_tokens > 0 {
@@ -173,7 +173,7 @@ fn turn_line(turn: &StoredTurn) {
     );
 }
 
-fn message(message: &Message, outcomes: &Outcomes<'_>, verbose: bool) {
+pub(super) fn message(message: &Message, outcomes: &Outcomes<'_>, verbose: bool) {
     if let Some(notice) = message.as_notice() {
         return block(&format!("{WARN}notice{WARN:#}"), notice);
     }

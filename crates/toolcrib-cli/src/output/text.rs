@@ -44,7 +44,7 @@ pub(super) fn duration(duration: Duration) -> String {
 
 /// Text that cannot control the terminal and hides nothing: control, bidirectional and invisible
 /// characters are escaped as `\u{…}`.
-pub(super) fn safe(text: &str) -> String {
+pub(crate) fn safe(text: &str) -> String {
     let mut cleaner = Cleaner::default();
     let mut safe = cleaner.push(text);
     safe.push_str(&cleaner.finish());

@@ -4,18 +4,27 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::json;
-use toolcrib_project::{Power, TrustRecord};
+use toolcrib_project::{Power, TrustChange, TrustRecord};
 
 use super::{
     json as print_json,
     print::{note, say},
-    text::{DIM, GOOD, WARN, safe, shown},
+    text::{DIM, GOOD, WARN, count, safe, shown},
 };
 
 /// The actions that a project may perform, one per line.
 pub(crate) fn powers(powers: &[Power]) -> String {
     let indented = |power: &Power| format!("\n  {}", power.to_string().replace('\n', "\n  "));
     powers.iter().map(indented).collect()
+}
+
+/// The changes of a project since it was trusted, one per line.
+pub(crate) fn changes(changes: &[TrustChange]) -> String {
+    let marked = |change: &TrustChange| {
+        let mark = if change.is_new { '+' } else { '-' };
+        format!("\n  {mark} {}", change.text.replace('\n', &format!("\n  {mark} ")))
+    };
+    changes.iter().map(marked).collect()
 }
 
 /// Prints a notice that the user must see before anything is done.
@@ -32,12 +41,15 @@ pub(crate) struct TrustJson {
     /// The actions that the project may perform; absent if there is none.
     #[serde(serialize_with = "as_texts")]
     pub(crate) powers: Option<Vec<Power>>,
+    /// The changes since it was trusted before, if it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) changes: Option<Vec<TrustChange>>,
 }
 
 impl TrustJson {
     pub(crate) fn new(path: &Path, owner: Option<u32>) -> Self {
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        Self { path, owner, powers: None }
+        Self { path, owner, powers: None, changes: None }
     }
 }
 
@@ -64,11 +76,15 @@ pub(crate) fn trusted(done: &TrustJson, json: bool, quiet: bool) {
     if quiet {
         return;
     }
+    if let Some(since) = &done.changes {
+        note!("{DIM}it has changed since you trusted it before:{DIM:#}{}", safe(&changes(since)));
+        return;
+    }
     match of_project.as_slice() {
         [] => note!("{DIM}it does nothing that needs trust{DIM:#}"),
         of_project => note!(
-            "{DIM}it may now do the following, until one of its files changes (files that its \
-             programs load by themselves do not count):{DIM:#}{}",
+            "{DIM}it may now do the following; you are asked again before it can do more (files \
+             that its programs load by themselves do not count):{DIM:#}{}",
             safe(&powers(of_project))
         ),
     }
@@ -79,9 +95,11 @@ pub(crate) fn all_trusted(all: &[TrustRecord], json: bool) {
     if json {
         return print_json(&json!({ "trusted": all }));
     }
-    for TrustRecord { path, digest, owner, .. } in all {
+    for TrustRecord { path, actions, owner, .. } in all {
         let owner = owner.map(|uid| format!("  {DIM}files of uid {uid}{DIM:#}"));
-        let project = digest.map(|digest| format!("  {DIM}project {digest}{DIM:#}"));
+        let project = actions.as_ref().map(|actions| {
+            format!("  {DIM}project with {}{DIM:#}", count(actions.len(), "trusted action"))
+        });
         say!("{}{}{}", shown(path), project.unwrap_or_default(), owner.unwrap_or_default());
     }
 }

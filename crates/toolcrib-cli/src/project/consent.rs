@@ -6,10 +6,13 @@ use std::{
     sync::Arc,
 };
 
-use toolcrib_project::{Consent, Review, TrustState, TrustStore, Verdict};
+use toolcrib_core::CancellationToken;
+use toolcrib_project::{
+    Consent, LoadError, LoadOptions, Project, Review, TrustState, TrustStore, Verdict,
+};
 
 use super::load::Purpose;
-use crate::output::{self, powers, shell_word};
+use crate::output::{self, changes, powers, shell_word};
 
 /// Decides by the user's records, and by a question if a user is at the terminal.
 #[derive(Debug)]
@@ -21,6 +24,8 @@ pub(crate) struct UserConsent {
     pub(crate) import: Option<PathBuf>,
     pub(crate) purpose: Purpose,
     pub(crate) quiet: bool,
+    /// Whether commands that only inspect also show the actions.
+    pub(crate) verbose: bool,
 }
 
 impl Consent for UserConsent {
@@ -36,7 +41,11 @@ impl Consent for UserConsent {
                 let folder = review.folder.as_deref().or(self.import.as_deref());
                 let folder = folder.unwrap_or(Path::new("."));
                 let reason = match state {
-                    TrustState::Changed => "has changed since you trusted it",
+                    TrustState::Changed(_) => "has changed since you trusted it",
+                    TrustState::OtherFormat => {
+                        "was trusted by another version of toolcrib, whose record does not say what \
+                        you agreed to"
+                    }
                     _ => {
                         "was found in this folder or above it, not named, and you have not \
                         trusted it"
@@ -51,10 +60,14 @@ impl Consent for UserConsent {
         };
         // Folder names come from the project too, and must not look like our output.
         let [reason, command] = [reason, command].map(|text| text.replace('\n', "\\n"));
+        let actions = match &state {
+            TrustState::Changed(all) => changes(all),
+            _ => powers(&review.powers),
+        };
         if matches!(self.purpose, Purpose::Look(_) | Purpose::Check(_)) {
-            return self.look_only(review, &reason, &command);
+            return self.look_only(review, &reason, &actions, &command);
         }
-        let shown = format!("{reason}{}", powers(&review.powers));
+        let shown = format!("{reason}{actions}");
         let is_foreign = matches!(state, TrustState::Foreign(_));
         if is_foreign || !can_ask() {
             let help = format!("after you have reviewed its files: {command}");
@@ -85,19 +98,24 @@ impl Consent for UserConsent {
 }
 
 impl UserConsent {
-    fn look_only(&self, review: &Review, reason: &str, command: &str) -> Verdict {
+    fn look_only(&self, review: &Review, reason: &str, actions: &str, command: &str) -> Verdict {
         if !review.needs_trust() {
             return Verdict::Use;
         }
         if !self.quiet {
+            let actions = if self.verbose { actions } else { "" };
             output::notice(&format!(
-                "{reason}; it starts no programs, and opens no connections and no files outside \
-                 it, which leaves out:{}\nafter you have reviewed its files: {command}",
-                powers(&review.powers)
+                "{reason}; nothing of it is started, dialed or opened outside it; to trust it: \
+                 {command}{actions}"
             ));
         }
         Verdict::LookOnly(Arc::from(format!("it is not trusted; {command}")))
     }
+}
+
+/// The project's present state. Starts no program, opens no connection and creates no file.
+pub(crate) fn review(dir: &Path, cancel: CancellationToken) -> Result<Review, LoadError> {
+    Project::review(dir, &LoadOptions { cancel, ..LoadOptions::default() })
 }
 
 pub(crate) fn can_ask() -> bool {

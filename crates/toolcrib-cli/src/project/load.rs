@@ -88,6 +88,7 @@ fn options(
         import: global.imports.first().cloned(),
         purpose,
         quiet: global.quiet,
+        verbose: global.verbose,
     };
     Ok(LoadOptions {
         state: absolute(global.state.as_ref())?,

@@ -2,5 +2,6 @@
 
 pub(crate) mod consent;
 pub(crate) mod load;
+pub(crate) mod own_edit;
 pub(crate) mod slow_servers;
 pub(crate) mod turn;

@@ -64,6 +64,13 @@ pub(crate) fn export_spans(engine: &Engine) -> Result<(), Problem> {
 /// Resolves the named skills.
 pub(crate) fn skills(project: &Project, names: &[String]) -> Result<Vec<SkillId>, Problem> {
     let unknown = |name: &str| {
+        let left_out = format!("skill `{name}` is left out");
+        let mut warnings = project.warnings().iter();
+        if let Some(warning) = warnings.find(|one| one.message.starts_with(&left_out)) {
+            let message =
+                format!("{}: `{}`; `toolcrib check` says why", warning.message, warning.file);
+            return Problem::usage(message);
+        }
         let known: Vec<_> =
             project.skills().iter().map(|skill| format!("`{}`", skill.id)).collect();
         let known = match known.as_slice() {

@@ -100,14 +100,14 @@ pub(crate) enum InterruptionReason {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct InterruptedCalls {
-    /// They had ended, and kept their results.
+    /// The calls that had ended and kept their results.
     #[serde(rename(serialize = "kept"))]
     pub(crate) ended: Vec<String>,
-    /// They were not made again, and have no result.
+    /// The calls that were not made again and have no result.
     pub(crate) lost: Vec<String>,
-    /// They were cut off, and made once more.
+    /// The calls that were cut off and repeated.
     pub(crate) repeated: Vec<String>,
-    /// They had not begun.
+    /// The calls that had not begun.
     pub(crate) begun: Vec<String>,
 }
 

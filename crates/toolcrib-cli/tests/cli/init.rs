@@ -215,6 +215,10 @@ fn a_project_begun_from_a_file_asks_before_it_writes_and_passes_check_and_lint()
     assert!(file.contains("file = \"../shop.db\""), "{file}");
     let servers = fs::read_to_string(dir.path().join("from_servers/.mcp.json")).unwrap();
     assert!(servers.contains("\"cwd\": \"..\""), "{servers}");
+    let begun = run(&["init", ".", "--from", "servers.json"]);
+    assert_eq!(begun.code, Some(0), "{}", begun.stderr);
+    let servers = fs::read_to_string(dir.path().join(".mcp.json")).unwrap();
+    assert!(servers.contains("\"cwd\": \".\""), "{servers}");
 
     let rows =
         run(&["call", "-p", "from_shop", "shop_query", "sql=SELECT count(*) AS n FROM customers"]);

@@ -23,46 +23,27 @@ const SCHEDULES: (u64, u64) = (4, 200);
 /// More processes than any schedule needs.
 const MOST_PROCESSES: usize = 20;
 
-/// The tools: what a second call does differs, and a person decides on `wire`.
-const FILE: &str = r#"
-policy_default = "allow"
-[agent]
-model = "script:script.toml"
-[[tool]]
-kind = "command"
-name = "append"
-description = "Appends."
-program = "echo"
-args = ["appended {n}"]
-params = { n = { type = "integer" } }
-[[tool]]
-kind = "command"
-name = "put"
-description = "Puts."
-program = "echo"
-args = ["put {n}"]
-params = { n = { type = "integer" } }
-idempotent = true
-[[tool]]
-kind = "command"
-name = "look"
-description = "Looks."
-program = "echo"
-args = ["seen {n}"]
-params = { n = { type = "integer" } }
-read_only = true
-[[tool]]
-kind = "command"
-name = "wire"
-description = "Wires."
-program = "echo"
-args = ["wired {n}"]
-params = { n = { type = "integer" } }
-[[policy]]
-effect = "ask"
-tool = ["wire"]
-reason = "money leaves the house"
-"#;
+/// A project with a tool for each answer to the question whether a call may be repeated, and `wire`,
+/// whose calls a person approves.
+static FILE: LazyLock<String> = LazyLock::new(|| {
+    let tools = [
+        ("append", "appended", ""),
+        ("put", "put", "idempotent = true\n"),
+        ("look", "seen", "read_only = true\n"),
+        ("wire", "wired", ""),
+    ];
+    let tools = tools.map(|(name, said, effect)| {
+        format!(
+            "[[tool]]\nkind = 'command'\nname = '{name}'\ndescription = 'Says that it did.'\n\
+            program = 'echo'\nargs = ['{said} {{n}}']\nparams = {{ n = {{ type = 'integer' }} }}\n{effect}"
+        )
+    });
+    format!(
+        "policy_default = 'allow'\n[agent]\nmodel = 'script:script.toml'\n{}\
+        [[policy]]\neffect = 'ask'\ntool = ['wire']\nreason = 'money leaves the house'\n",
+        tools.concat()
+    )
+});
 
 /// A sequence of numbers (SplitMix64).
 struct Random(u64);
@@ -285,7 +266,7 @@ fn is_running(project: &Project) -> bool {
 fn schedule(seed: u64) {
     let mut random = Random(seed);
     let script = script(&mut random);
-    let project = Project::of(&[("toolcrib.toml", FILE), ("script.toml", &script)]);
+    let project = Project::of(&[("toolcrib.toml", &FILE), ("script.toml", &script)]);
     let kills = 1 + random.below(3);
     let mut deaths = 0;
     let mut waits = 0;
@@ -336,7 +317,7 @@ fn killed_between_two_results() -> Project {
         program = \"sh\"\nargs = [\"-c\", \"test -e again || (touch began; sleep 60)\"]\n\
         inherit_env = [\"PATH\"]\nidempotent = true\n";
     let project =
-        Project::of(&[("toolcrib.toml", &(FILE.to_owned() + wait)), ("script.toml", script)]);
+        Project::of(&[("toolcrib.toml", &(FILE.clone() + wait)), ("script.toml", script)]);
     let mut run = project.command(&["run", "Go"]);
     let mut run = run
         .stdin(std::process::Stdio::null())
@@ -401,7 +382,7 @@ fn a_replay_takes_refusals_approvals_grants_and_answers_from_the_journal() {
         [[rule]]\nuser = \"Wire\"\nnot_called = \"wire\"\n\
         calls = [{ tool = \"wire\", args = { n = 5 } }]\n[[rule]]\ntext = \"Done.\"\n";
     let clarify = "[[tool]]\nkind = \"clarify\"\n";
-    let file = FILE.to_owned() + clarify;
+    let file = FILE.clone() + clarify;
     let project = Project::of(&[("toolcrib.toml", &file), ("script.toml", script)]);
     let replayed = |what: &str| {
         for sides in [&["replay"] as &[&str], &["replay", "--model"], &["replay", "--tools"]] {
@@ -447,7 +428,7 @@ fn a_replay_takes_refusals_approvals_grants_and_answers_from_the_journal() {
     replayed("permitted by a grant");
 
     // A rule that no longer asks is a difference, and no body runs.
-    project.write("toolcrib.toml", &file.replace("effect = \"ask\"", "effect = \"allow\""));
+    project.write("toolcrib.toml", &file.replace("effect = 'ask'", "effect = 'allow'"));
     let (code, replay) = project.json(&["replay"]);
     assert_eq!(code, Some(1), "{replay}");
     let difference = &replay["difference"];
@@ -458,7 +439,7 @@ fn a_replay_takes_refusals_approvals_grants_and_answers_from_the_journal() {
 #[test]
 fn calls_of_a_gateway_are_traced_by_principal() {
     let project = Project::of(&[
-        ("toolcrib.toml", &FILE.replace("effect = \"ask\"", "effect = \"allow\"")),
+        ("toolcrib.toml", &FILE.replace("effect = 'ask'", "effect = 'allow'")),
         ("script.toml", "[[rule]]\ntext = \"Hi.\"\n"),
     ]);
     let none = project.toolcrib(&["trace", "--gateway"]);

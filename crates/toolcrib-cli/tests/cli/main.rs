@@ -69,3 +69,4 @@ mod trace;
 mod usage;
 mod vendor_answers;
 mod widths;
+mod workers;

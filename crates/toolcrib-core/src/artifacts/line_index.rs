@@ -29,7 +29,7 @@ impl LineIndex {
         index
     }
 
-    /// Appends bytes.
+    /// Appends bytes of the text.
     pub fn push(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let in_block = self.bytes % INDEX_BLOCK;

@@ -144,7 +144,7 @@ pub struct ArtifactEntry {
     pub note: ArtifactMeta,
 }
 
-/// An opened artifact.
+/// The bytes of an opened artifact.
 #[derive(Clone)]
 pub struct StoredBytes {
     /// The artifact's entry.

@@ -52,7 +52,7 @@ pub struct ArtifactLog(Arc<Mutex<Vec<LogEntry>>>);
 type LogEntry = Result<ArtifactEntry, Arc<str>>;
 
 impl ArtifactLog {
-    /// Records a result.
+    /// Records whether a result was stored.
     pub fn note(&self, kept: Result<&ArtifactEntry, &ArtifactStoreError>) {
         let noted = kept.cloned().map_err(|error| error.operator_text().into());
         self.0.lock().push(noted);
@@ -83,7 +83,7 @@ pub struct ArtifactCall {
     pub text_origin: TextOrigin,
 }
 
-/// A stored result.
+/// A result that was stored for a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredResult {
     /// The artifact's entry, with the id for the model.

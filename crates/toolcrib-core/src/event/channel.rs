@@ -30,8 +30,8 @@ impl Event {
 }
 
 impl Events {
-    /// Connects a display. It receives all events, except progress for other audiences than its own,
-    /// which no display can receive by mistake.
+    /// Connects a display to the events. It receives all events, except progress for other
+    /// audiences than its own, which no display can receive by mistake.
     pub fn channel(&self, adapter: impl ChannelAdapter) -> Subscription {
         let audience = adapter.audience();
         self.listen("*".into(), move |event| {

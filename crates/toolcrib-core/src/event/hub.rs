@@ -220,7 +220,7 @@ impl Events {
 
 crate::internal::debug_fields!(Events, events, listeners = lock(&events.0.listeners).len());
 
-/// A listener's handle.
+/// The handle that removes a listener.
 #[derive(Debug, Clone)]
 pub struct Subscription {
     events: Events,
@@ -228,7 +228,7 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// Removes the listener. Idempotent.
+    /// Removes the listener from its hub. Idempotent.
     pub fn unsubscribe(&self) {
         self.events.remove(self.id);
     }

@@ -38,7 +38,8 @@ pub use crate::{
     tool::{Audience, ProgressCount},
 };
 
-/// One event. Serializes to one flat JSON object with `type`, the fields here and the payload's.
+/// One event of a turn. Serializes to one flat JSON object with `type`, the fields here and the
+/// payload's.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Event {
     /// What happened.
@@ -57,7 +58,7 @@ pub struct Event {
     pub identity: Arc<Identity>,
 }
 
-/// What happened.
+/// The occurrence that an event reports, with its fields.
 ///
 /// Durations are whole milliseconds. Texts and arguments are redacted; results appear as they are
 /// after sanitizing and before the fence.
@@ -232,7 +233,7 @@ pub enum EventKind {
         deferred: usize,
         /// The number of withheld known tools; an omitted source counts as one.
         withheld: usize,
-        /// The withheld tools, listed only in the first iteration and when they were computed anew.
+        /// The withheld tools, listed only in the first iteration and when they were recomputed.
         /// Their reasons do not include the change that would offer them.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         withheld_tools: Vec<WithheldTool>,
@@ -601,7 +602,7 @@ pub enum EventKind {
         tool: Arc<str>,
         /// The call's id.
         call_id: Arc<str>,
-        /// The decision: `granted`, `denied`, `waiting`, `expired` for a call that waits anew because
+        /// The decision: `granted`, `denied`, `waiting`, `expired` for a call that waits again because
         /// the time of its approval, or for one, was over, `cancelled` with the turn, or `failed`.
         decision: Arc<str>,
     },

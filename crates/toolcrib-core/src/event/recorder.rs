@@ -40,7 +40,7 @@ impl TurnEvents {
         }
     }
 
-    /// The run's id.
+    /// The id of the recorded run.
     pub fn turn_id(&self) -> &Arc<str> {
         &self.turn_id
     }

@@ -52,7 +52,7 @@ impl Lanes {
         &LANES
     }
 
-    /// Runs work over so many bytes: at once where they are at most 64 KiB, else as [`run`](Self::run) does.
+    /// Runs work over this number of bytes: at once where they are at most 64 KiB, else as [`run`](Self::run) does.
     ///
     /// # Errors
     /// That it panicked.

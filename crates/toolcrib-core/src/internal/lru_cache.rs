@@ -33,7 +33,8 @@ impl<K: Hash + Eq, V> LruCache<K, V> {
         Some(value)
     }
 
-    /// Stores a value. Returns the key's old value, or the one that was evicted.
+    /// Stores a value as the most recently used one. Returns the key's old value, or the one that
+    /// was evicted.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         self.uses += 1;
         if let Some((_, old)) = self.entries.insert(key, (self.uses, value)) {
@@ -76,7 +77,7 @@ impl<K: Hash + Eq, V> LruCache<K, V> {
         self.entries.keys()
     }
 
-    /// Removes a key.
+    /// Removes a key and returns its value.
     pub fn remove<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,

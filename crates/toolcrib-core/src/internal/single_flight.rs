@@ -56,7 +56,7 @@ impl<K: Hash + Eq, T: Clone> SingleFlight<K, T> {
         self.flights.remove(key);
     }
 
-    /// Forgets all flights.
+    /// Forgets all computations in flight.
     pub fn clear(&mut self) {
         self.flights.clear();
     }

@@ -27,7 +27,7 @@ pub fn nests_too_deep(value: &Value) -> bool {
     false
 }
 
-/// Whether a value has more than so many levels of objects and arrays.
+/// Whether a value has more than this number of levels of objects and arrays.
 pub fn nests_deeper_than(levels: usize, value: &Value) -> bool {
     let mut ahead = vec![(value, 1)];
     while let Some((value, level)) = ahead.pop() {

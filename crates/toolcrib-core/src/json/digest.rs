@@ -133,12 +133,12 @@ impl Serialize for CanonicalJson<'_> {
 pub struct DigestHasher(Sha256);
 
 impl DigestHasher {
-    /// An empty hasher.
+    /// Creates a hasher without bytes.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Appends bytes.
+    /// Appends bytes to the hashed text.
     pub fn push(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }

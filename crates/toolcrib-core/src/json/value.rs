@@ -36,7 +36,7 @@ pub fn json_kind(value: &Value) -> &'static str {
     }
 }
 
-/// Whether a text of JSON may contain more than so many values, as its separators say: for readers that
+/// Whether a text of JSON may contain more than this number of values, as its separators say: for readers that
 /// do not count, such as those of typed data.
 pub fn has_more_values(most: usize, json: &[u8]) -> bool {
     // With its separator, each value has a byte.
@@ -111,7 +111,7 @@ impl PlainJson {
         Self::read_at_most(usize::MAX, json)
     }
 
-    /// As [`read`](Self::read), and refuses more than so many values before they take memory. Keys do not
+    /// As [`read`](Self::read), and refuses more than this number of values before they take memory. Keys do not
     /// count; arrays and objects count themselves.
     ///
     /// # Errors
@@ -130,7 +130,7 @@ impl PlainJson {
     }
 
     /// Reads a document whose author can only be warned: of a key that occurs twice in an object the last
-    /// one counts, as other readers of documents do it. Also returns those keys, at most so many.
+    /// one counts, as other readers of documents do it. Also returns those keys, at most this number.
     ///
     /// # Errors
     /// For a text that is not JSON, and a reserved key.
@@ -157,7 +157,7 @@ impl<'de> Deserialize<'de> for PlainJson {
 struct PlainJsonSeed<'a> {
     most: usize,
     left: &'a Cell<usize>,
-    /// Repeated keys, at most so many. None if they are an error.
+    /// Repeated keys, at most this number. None if they are an error.
     repeated: Option<(usize, &'a RefCell<Vec<String>>)>,
 }
 
@@ -250,7 +250,7 @@ impl<'de> Visitor<'de> for PlainJsonSeed<'_> {
     }
 }
 
-/// Reads JSON, of at most so many levels, without keeping it.
+/// Reads JSON, of at most this number of levels, without keeping it.
 ///
 /// # Errors
 /// Also for texts and numbers that are not data, such as half a surrogate pair (`"\ud83d"`) or an infinite

@@ -116,7 +116,7 @@ impl ContentBlock {
         Self::Binary { uri: uri.into(), media_type: None, data: data.into(), fields: None }
     }
 
-    /// A link.
+    /// A link to a resource.
     pub fn link(uri: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Self {
         Self::Link { uri: uri.into(), name: name.into(), media_type: None, fields: None }
     }

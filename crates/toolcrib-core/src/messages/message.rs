@@ -66,7 +66,7 @@ fn is_empty(blocks: &Arc<[ContentBlock]>) -> bool {
 const NOTICE: &str = "[notice of the tool layer, not of the user] ";
 
 impl Message {
-    /// A user message.
+    /// A message of the user.
     pub fn user(text: impl Into<Arc<str>>) -> Self {
         Self::User { text: text.into(), blocks: Arc::default() }
     }

@@ -26,7 +26,7 @@ pub struct SentPart {
 /// the same bytes again, so a newer program misses no prompt cache. Clones of a request share it.
 ///
 /// A message or tool that has changed, for example because a secret in it became known, has another
-/// key, and is written anew.
+/// key, and is rewritten.
 #[derive(Debug)]
 pub struct SentParts(Mutex<Parts>);
 

@@ -96,7 +96,8 @@ pub enum StopReason {
 /// A stream of a model's response. Dropping it aborts the request.
 pub type ModelStream = Pin<Box<dyn Stream<Item = Result<ModelChunk, ModelError>> + Send>>;
 
-/// A language model. One value serves many runs at the same time. An [`Arc`] of one is a model, too.
+/// A language model that an agent calls. One value serves many runs at the same time. An [`Arc`] of
+/// one is a model, too.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a model",
     label = "neither a `Model` nor an `Arc` of one",
@@ -209,7 +210,7 @@ pub enum ModelErrorClass {
 }
 
 impl ModelErrorClass {
-    /// All classes.
+    /// Every class, in the order of its declaration.
     pub const ALL: [Self; 16] = [
         Self::NoRule,
         Self::Auth,
@@ -265,7 +266,7 @@ impl ModelError {
         }
     }
 
-    /// Adds the cause.
+    /// Adds the cause of the error.
     #[must_use]
     pub fn caused_by(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());

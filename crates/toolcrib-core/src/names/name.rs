@@ -16,7 +16,7 @@ pub const MAX_TOOL_NAME: usize = 64;
 pub struct ToolName(Arc<str>);
 
 impl ToolName {
-    /// Validates a name.
+    /// Validates the name of a tool.
     ///
     /// # Errors
     /// [`InvalidToolNameError`] with the problem.
@@ -129,7 +129,7 @@ impl PartialEq<&str> for ToolName {
 pub struct SkillId(Arc<str>);
 
 impl SkillId {
-    /// Validates an id.
+    /// Validates the id of a skill.
     ///
     /// # Errors
     /// [`BlankSkillIdError`] if it is empty or white space.

@@ -44,7 +44,7 @@ pub enum RuleMatch<'p> {
 }
 
 impl<'p> RuleMatch<'p> {
-    /// The effect.
+    /// The effect that the rules decide on.
     pub fn effect(&self) -> Effect {
         match self {
             Self::Rule(rule) => rule.effect,

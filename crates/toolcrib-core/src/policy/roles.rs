@@ -14,7 +14,7 @@ pub struct Roles(IndexMap<Arc<str>, RoleHolders>);
 /// The holders of one role, given by principals, tenants or claims.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RoleHolders {
-    /// These principals.
+    /// The principals that have the role.
     pub principals: Vec<Arc<str>>,
     /// All principals of these tenants.
     pub tenants: Vec<Arc<str>>,

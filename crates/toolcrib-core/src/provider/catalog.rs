@@ -142,7 +142,7 @@ impl Clone for LastRedaction {
 }
 
 impl Catalog {
-    /// An empty list.
+    /// Creates a catalog without tools.
     pub fn new() -> Self {
         Self::default()
     }
@@ -216,12 +216,12 @@ impl Catalog {
         self.tools_mut().withheld_by_provider.push(withheld);
     }
 
-    /// The offered tools.
+    /// The tools that the provider offers.
     pub fn offered(&self) -> &[Tool] {
         self.tools.as_ref().map_or(&[], |tools| &tools.offered)
     }
 
-    /// The withheld tools.
+    /// The tools that the provider withholds, with its reasons.
     pub fn withheld_by_provider(&self) -> &[WithheldByProvider] {
         self.tools.as_ref().map_or(&[], |tools| &tools.withheld_by_provider)
     }

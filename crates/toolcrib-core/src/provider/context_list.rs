@@ -51,7 +51,7 @@ impl ListContext {
         self
     }
 
-    /// Sets the identity.
+    /// Sets the identity that asks.
     #[must_use]
     pub fn with_identity(mut self, identity: Arc<Identity>) -> Self {
         self.identity = identity;

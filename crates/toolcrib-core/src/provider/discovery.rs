@@ -169,7 +169,7 @@ impl Discovery {
         self
     }
 
-    /// Builds the provider.
+    /// Builds the provider over the client.
     pub fn build(self) -> Arc<dyn ToolProvider> {
         Arc::new(DiscoveryProvider(self))
     }

@@ -43,7 +43,7 @@ pub enum DiscoveryErrorClass {
 }
 
 impl DiscoveryErrorClass {
-    /// All classes.
+    /// Every class of an error of discovery.
     pub const ALL: [Self; 6] =
         [Self::Source, Self::Gate, Self::Panic, Self::Timeout, Self::Cancelled, Self::BreakerOpen];
 
@@ -60,7 +60,7 @@ impl DiscoveryErrorClass {
     }
 
     /// Whether an older answer of the same source may replace this failure. Not for a gate's
-    /// failure, because the gate would have judged anew, and not for a cancellation, which needs no
+    /// failure, because the gate would have judged again, and not for a cancellation, which needs no
     /// answer.
     pub fn allows_stale(self) -> bool {
         !matches!(self, Self::Gate | Self::Cancelled)
@@ -143,7 +143,7 @@ impl DiscoveryError {
         self
     }
 
-    /// The class.
+    /// The class of the error.
     pub fn class(&self) -> DiscoveryErrorClass {
         self.0.class
     }

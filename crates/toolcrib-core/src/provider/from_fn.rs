@@ -43,7 +43,7 @@ impl<T: IntoCatalog, E: Into<Box<dyn Error + Send + Sync>>> IntoCatalog for Resu
 
 /// A provider made from a function that returns its tools immediately.
 ///
-/// Make the tools once and clone them: a tool that is built anew for each listing counts as another
+/// Make the tools once and clone them: a tool that is rebuilt for each listing counts as another
 /// tool, and the menu is composed again. The id appears in events, so choose a meaningful one.
 ///
 /// ```

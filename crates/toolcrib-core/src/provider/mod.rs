@@ -142,7 +142,7 @@ impl Listing {
         Self::Now(Ok(tools.into()))
     }
 
-    /// An immediate failure.
+    /// A listing that failed at once.
     pub fn failed(error: DiscoveryError) -> Self {
         Self::Now(Err(error))
     }
@@ -177,7 +177,7 @@ impl Listing {
         self.then(|answer| answer.and_then(then))
     }
 
-    /// Awaits the result.
+    /// Awaits the result of the listing.
     ///
     /// # Errors
     /// The provider's failure.

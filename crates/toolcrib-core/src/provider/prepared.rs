@@ -47,14 +47,15 @@ impl ToolRewrite {
         Self::default()
     }
 
-    /// Replaces the name. A name that another tool of the same provider has fails the listing.
+    /// Replaces the name of the tool. A name that another tool of the same provider has fails the
+    /// listing.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Replaces the description.
+    /// Replaces the description of the tool.
     #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());

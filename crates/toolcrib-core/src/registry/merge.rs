@@ -4,7 +4,8 @@ use super::{AlreadyRegisteredError, ToolRegistry, slots::Slot};
 use crate::tool::definition::OnCollision;
 
 impl ToolRegistry {
-    /// [`merge_with`](Self::merge_with) [`OnCollision::Fail`].
+    /// Merges registries and fails on a collision: [`merge_with`](Self::merge_with)
+    /// [`OnCollision::Fail`].
     ///
     /// # Errors
     /// [`AlreadyRegisteredError`] if two tools have the same name, and the second declares no

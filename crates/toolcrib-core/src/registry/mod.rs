@@ -87,7 +87,7 @@ impl AlreadyRegisteredError {
 }
 
 impl ToolRegistry {
-    /// An empty registry.
+    /// Creates a registry without tools.
     pub fn new() -> Self {
         Self::default()
     }
@@ -101,7 +101,7 @@ impl ToolRegistry {
         self.state.lock()
     }
 
-    /// Appends a tool. `on_collision` is not applied.
+    /// Appends a tool to the registry. `on_collision` is not applied.
     ///
     /// # Errors
     /// [`AlreadyRegisteredError`] if the name is taken; the registry is unchanged.

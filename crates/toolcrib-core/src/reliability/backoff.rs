@@ -12,7 +12,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// The longest wait after so many failures in a row; zero after none.
+    /// The longest wait after this number of failures in a row; zero after none.
     pub fn longest(self, failures: u32) -> Duration {
         let Some(doublings) = failures.checked_sub(1) else { return Duration::ZERO };
         let doubled = self.base.checked_mul(2_u32.saturating_pow(doublings));

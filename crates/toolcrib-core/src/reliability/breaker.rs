@@ -132,7 +132,7 @@ impl BreakerOpenError {
 }
 
 impl Breaker {
-    /// A closed breaker.
+    /// Creates a breaker that is closed.
     pub fn new(config: BreakerConfig) -> Self {
         let now = VersionedState { state: State::Closed { failures: 0 }, changes: 0 };
         Self(Arc::new(Inner { config, now: Mutex::new(now) }))

@@ -294,7 +294,7 @@ type DynAnswer = dyn Fn(&ModelRequest, &ModelError) -> BoxFuture<'static, Result
 pub struct AnswerFn(Arc<DynAnswer>);
 
 impl AnswerFn {
-    /// Starts the answer.
+    /// Calls the function for a failed request.
     pub fn answer(
         &self,
         request: &ModelRequest,

@@ -42,7 +42,7 @@ pub struct ReliabilityState<'a> {
 }
 
 impl<'a> ReliabilityState<'a> {
-    /// All error names.
+    /// The names of all errors that rules can match.
     pub const ERROR_NAMES: [&'static str; 5] =
         ["AbortError", "TimeoutError", "DiscoveryError", "ModelError", "ToolError"];
 

@@ -73,7 +73,7 @@ impl FailureConditions {
         self
     }
 
-    /// Whether it matches.
+    /// Whether the condition matches a failure.
     ///
     /// # Errors
     /// The error or panic of its code, or an unknown cost if

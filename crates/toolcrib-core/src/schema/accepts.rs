@@ -14,7 +14,7 @@ const MOST_VISITS_OF_ALL: u32 = 100_000;
 /// Maximum nesting of visited subschemas, likewise.
 const DEEPEST_VISIT: usize = 200;
 
-/// A JSON type. An integer is a number too.
+/// A type of JSON values. An integer is a number too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JsonType {
     /// `null`.

@@ -41,7 +41,7 @@ const MOST_AT_ONCE: u64 = 400_000;
 /// problems at once, up to one per step.
 const MOST_EXPLAINED: u64 = 20_000;
 
-/// The problem of a value that takes more steps.
+/// The problem of a value that takes more steps, not only for its patterns.
 const TOO_MUCH: &str =
     "it has too many values, or nests too deep, to be validated against the schema; pass less";
 
@@ -101,7 +101,7 @@ pub struct CompiledSchema {
 }
 
 impl CompiledSchema {
-    /// Compiles a schema.
+    /// Compiles a schema for many checks.
     ///
     /// # Errors
     /// Why it cannot be enforced, without values of the schema.
@@ -131,7 +131,7 @@ impl CompiledSchema {
         }
         let explains = || self.plan.steps_of_problems(value, MOST_EXPLAINED).is_some();
         match self.plan.steps_to_decide(value, MOST_STEPS) {
-            None => vec![TOO_MUCH.to_owned()],
+            None => vec![self.too_much(value, MOST_STEPS)],
             Some(_) if explains() => problems::problems(&self.validator, value, part),
             Some(_) if self.validator.is_valid(value) => Vec::new(),
             Some(_) => vec![
@@ -155,7 +155,15 @@ impl CompiledSchema {
         let decides = self.plan.steps_to_decide(value, MOST_AT_ONCE);
         match decides.and_then(|_| self.plan.steps_of_problems(value, MOST_EXPLAINED)) {
             Some(_) => problems::problems(&self.validator, value, part),
-            None => vec![TOO_MUCH.to_owned()],
+            None => vec![self.too_much(value, MOST_AT_ONCE)],
+        }
+    }
+
+    /// The problem of a value that takes more steps than the limit.
+    fn too_much(&self, value: &Value, limit: u64) -> String {
+        match self.plan.text_beyond(value, limit) {
+            Some(text) => problems::too_long_for_pattern(value, text),
+            None => TOO_MUCH.to_owned(),
         }
     }
 

@@ -44,19 +44,19 @@ pub(super) struct Plan {
 /// One subschema; others are referred to by their index in [`Plan::nodes`].
 #[derive(Debug, Default)]
 pub(super) struct Node {
-    /// Those that apply to the same value.
+    /// The subschemas that apply to the same value.
     pub(super) in_place: Vec<usize>,
-    /// Those that apply to one member of an object, each with its index.
+    /// The subschemas that apply to one member of an object, each with its index.
     pub(super) properties: HashMap<Box<str>, (usize, usize)>,
     /// The only valid text, if the schema is certain to check it first.
     pub(super) constant: Option<Box<str>>,
-    /// Those that may apply to all members.
+    /// The subschemas that may apply to all members.
     pub(super) members: Vec<usize>,
-    /// Those that apply to the names of members.
+    /// The subschemas that apply to the names of members.
     pub(super) names: Vec<usize>,
-    /// Those that apply to one array element each, in order.
+    /// The subschemas that apply to one array element each, in order.
     pub(super) prefix: Vec<usize>,
-    /// Those that may apply to all elements.
+    /// The subschemas that may apply to all elements.
     pub(super) elements: Vec<usize>,
     /// The patterns for texts.
     pub(super) text_pattern: Size,
@@ -215,7 +215,7 @@ impl<'s> Reader<'s> {
         at
     }
 
-    /// Those of several subschemas.
+    /// The nodes of several subschemas.
     pub(super) fn nodes(&mut self, schemas: impl IntoIterator<Item = &'s Value>) -> Vec<usize> {
         schemas.into_iter().map(|schema| self.node(schema)).collect()
     }

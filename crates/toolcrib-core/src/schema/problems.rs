@@ -131,13 +131,39 @@ impl Problems<'_> {
                 )
             }
             ValidationErrorKind::BacktrackLimitExceeded { .. }
-            | ValidationErrorKind::RegexEngineFailure { .. } => format!(
-                "{}comparing it with its pattern takes too many steps; pass a shorter text",
-                prefix(pointer)
-            ),
+            | ValidationErrorKind::RegexEngineFailure { .. } => too_many_steps(pointer),
             _ if field.is_empty() => error.masked_with("all of it").to_string(),
             _ => format!("`{field}`: {}", error.masked_with("the value")),
         }
+    }
+}
+
+/// The problem of a text, or of the name of a field, that takes too many steps to compare with its pattern.
+pub(super) fn too_long_for_pattern(value: &Value, text: &str) -> String {
+    let pointer = pointer_to(value, text).unwrap_or_default();
+    beginning(&too_many_steps(&pointer), LONGEST_PROBLEM)
+}
+
+fn too_many_steps(pointer: &str) -> String {
+    format!(
+        "{}comparing it with its pattern takes too many steps; pass a shorter text",
+        prefix(pointer)
+    )
+}
+
+/// The path of this very text in a value; for the name of a field, that of its object.
+fn pointer_to(value: &Value, text: &str) -> Option<String> {
+    let below = |name: &str, member| Some(format!("/{name}{}", pointer_to(member, text)?));
+    match value {
+        Value::String(one) => std::ptr::eq(one.as_str(), text).then(String::new),
+        Value::Array(items) => {
+            items.iter().enumerate().find_map(|(at, item)| below(&at.to_string(), item))
+        }
+        Value::Object(map) if map.keys().any(|name| std::ptr::eq(name.as_str(), text)) => {
+            Some(String::new())
+        }
+        Value::Object(map) => map.iter().find_map(|(name, member)| below(name, member)),
+        _ => None,
     }
 }
 

@@ -36,18 +36,12 @@ impl Plan {
     /// nests too deep. One step is one subschema applied to one value, or work of about that size.
     /// If each of them reports an error, it takes 1.1 µs and 500 bytes.
     pub(super) fn steps_to_explain(&self, value: &Value, limit: u64) -> Option<u64> {
-        self.count(
-            Meter { plan: self, left: limit, depth: 0, decides: false, matches: true },
-            value,
-        )
+        self.meter(limit, false, true).count(value)
     }
 
     /// The same without the steps of matching patterns, which make no problems.
     pub(super) fn steps_of_problems(&self, value: &Value, limit: u64) -> Option<u64> {
-        self.count(
-            Meter { plan: self, left: limit, depth: 0, decides: false, matches: false },
-            value,
-        )
+        self.meter(limit, false, false).count(value)
     }
 
     /// The steps for deciding whether a value is valid, likewise, of 10 to 25 ns each. The
@@ -55,13 +49,22 @@ impl Plan {
     /// which it compiles, so none are counted as remembered. An alternative ends at a member that
     /// differs from its required constant, such as the type of a block.
     pub(super) fn steps_to_decide(&self, value: &Value, limit: u64) -> Option<u64> {
-        self.count(Meter { plan: self, left: limit, depth: 0, decides: true, matches: true }, value)
+        self.meter(limit, true, true).count(value)
     }
 
-    fn count(&self, mut meter: Meter<'_>, value: &Value) -> Option<u64> {
-        let limit = meter.left;
-        meter.visit(0, Instance::Value(value))?;
-        Some(limit - meter.left)
+    /// The text that takes most of the steps, if only matching patterns makes a value exceed the limit of
+    /// [`steps_to_decide`](Self::steps_to_decide).
+    pub(super) fn text_beyond<'v>(&self, value: &'v Value, limit: u64) -> Option<&'v str> {
+        self.meter(limit, true, false).count(value)?;
+        let mut meter = self.meter(limit, true, true);
+        match meter.count(value) {
+            Some(_) => None,
+            None => meter.costliest.map(|(_, text)| text),
+        }
+    }
+
+    fn meter<'v>(&self, limit: u64, decides: bool, matches: bool) -> Meter<'_, 'v> {
+        Meter { plan: self, left: limit, depth: 0, costliest: None, decides, matches }
     }
 }
 
@@ -82,23 +85,31 @@ enum Instance<'v> {
     Name(&'v str),
 }
 
-struct Meter<'p> {
+struct Meter<'p, 'v> {
     plan: &'p Plan,
     left: u64,
     depth: usize,
+    /// The text whose patterns take the most steps, and these steps.
+    costliest: Option<(u64, &'v str)>,
     /// Whether the validator stops at the first mismatch.
     decides: bool,
     /// Whether matching patterns counts.
     matches: bool,
 }
 
-impl Meter<'_> {
+impl<'v> Meter<'_, 'v> {
+    fn count(&mut self, value: &'v Value) -> Option<u64> {
+        let limit = self.left;
+        self.visit(0, Instance::Value(value))?;
+        Some(limit - self.left)
+    }
+
     fn spend(&mut self, steps: u64) -> Option<()> {
         self.left = self.left.checked_sub(steps)?;
         Some(())
     }
 
-    fn visit(&mut self, at: usize, instance: Instance<'_>) -> Option<()> {
+    fn visit(&mut self, at: usize, instance: Instance<'v>) -> Option<()> {
         let node = self.plan.nodes.get(at)?;
         self.spend(1 + node.compared)?;
         self.depth += 1;
@@ -136,7 +147,7 @@ impl Meter<'_> {
     }
 
     /// `in_place` are the steps of the subschemas that apply to the whole array.
-    fn items(&mut self, node: &Node, items: &[Value], in_place: u64) -> Option<()> {
+    fn items(&mut self, node: &Node, items: &'v [Value], in_place: u64) -> Option<()> {
         for (applied, item) in node.prefix.iter().zip(items) {
             self.visit(*applied, Instance::Value(item))?;
         }
@@ -155,7 +166,7 @@ impl Meter<'_> {
     }
 
     /// `in_place` are the steps of the subschemas that apply to the whole object.
-    fn members(&mut self, node: &Node, map: &Map<String, Value>, in_place: u64) -> Option<()> {
+    fn members(&mut self, node: &Node, map: &'v Map<String, Value>, in_place: u64) -> Option<()> {
         self.spend(node.listed)?;
         let looks_at_members =
             !(node.properties.is_empty() && node.members.is_empty() && node.names.is_empty());
@@ -191,7 +202,7 @@ impl Meter<'_> {
     fn until(
         &mut self,
         node: &Node,
-        map: &Map<String, Value>,
+        map: &'v Map<String, Value>,
         (at, place): (usize, usize),
     ) -> Option<()> {
         self.spend(node.listed + map.len() as u64)?;
@@ -212,16 +223,18 @@ impl Meter<'_> {
         Some(())
     }
 
-    fn text(&mut self, text: &str, pattern: Size) -> Option<()> {
+    fn text(&mut self, text: &'v str, pattern: Size) -> Option<()> {
         let bytes = text.len() as u64;
         self.spend(bytes / BYTES_IN_STEP)?;
         if !self.matches {
             return Some(());
         }
-        if pattern.backtracks {
-            self.spend(PER_BYTE_OF_BACKTRACKS.saturating_mul(bytes))?;
-        }
+        let going_back = if pattern.backtracks { PER_BYTE_OF_BACKTRACKS } else { 0 };
         // An active state takes up to 5 ns per byte.
-        self.spend(pattern.at_once(bytes).saturating_mul(bytes))
+        let steps = going_back.saturating_add(pattern.at_once(bytes)).saturating_mul(bytes);
+        if steps > self.costliest.map_or(0, |(most, _)| most) {
+            self.costliest = Some((steps, text));
+        }
+        self.spend(steps)
     }
 }

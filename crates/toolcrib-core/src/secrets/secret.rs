@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 pub struct Secret(Arc<str>);
 
 impl Secret {
-    /// Wraps a value.
+    /// Wraps a value that must not be shown.
     pub fn new(value: impl Into<Arc<str>>) -> Self {
         Self(value.into())
     }

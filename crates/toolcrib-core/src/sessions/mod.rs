@@ -10,8 +10,9 @@ pub use self::{
         StoredMessage, StoredRun, StoredSession, StoredTurn, TracedEvent, TurnState,
     },
     store::{
-        LeaseTimes, NewSession, SessionInfo, SessionLease, SessionRetention, SessionSearch,
-        SessionStore, StoreId, is_session_id, is_session_name,
+        ClaimedSession, LeaseTimes, MAX_SUBMITTED, NewSession, SessionInfo, SessionLease,
+        SessionRetention, SessionSearch, SessionStore, StoreId, SubmittedMessage, is_session_id,
+        is_session_name,
     },
     usage::{BudgetUse, StoredUsage, UsageStore},
 };

@@ -29,6 +29,9 @@ pub enum SessionRecord {
         /// The skills that the caller activated.
         skills: Vec<SkillId>,
     },
+    /// The turn that begins in this write runs the [submitted](crate::SessionStore::submit) message of this
+    /// number, which is removed. A write fails if the message is not the first that waits.
+    Taken(u64),
     /// Usage and cost of one model request or of calls, added to those of the turn.
     Used(Usage),
     /// The next message of the conversation.
@@ -259,7 +262,7 @@ impl From<StoredSession> for SessionHistory {
     }
 }
 
-/// A turn.
+/// A turn as the store has it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StoredTurn {
     /// The number, from 1.

@@ -61,7 +61,7 @@ pub trait SessionStore: Send + Sync + 'static {
     /// [`Unknown`](SessionStoreError::Unknown), or a failure of the store.
     fn find(&self, owner: &SessionOwner, session: &str) -> Result<SessionInfo, SessionStoreError>;
 
-    /// The owner's sessions that have turns, the last used first, at most `limit`.
+    /// The owner's sessions that have turns or submitted messages, the last used first, at most `limit`.
     ///
     /// # Errors
     /// A failure of the store.
@@ -139,18 +139,57 @@ pub trait SessionStore: Send + Sync + 'static {
     }
 
     /// Extends a lease to a time from now. A lease that has expired, but was not taken over, is
-    /// extended too.
+    /// extended too. With no time, the lease expires at once, and a [claim](Self::claim) finds the session.
+    /// Returns whether the running turn is to be [cancelled](Self::cancel).
     ///
     /// # Errors
     /// [`LeaseLost`](SessionStoreError::LeaseLost) also if the session was removed, or a failure of
     /// the store.
-    fn renew(&self, lease: &SessionLease, time: Duration) -> Result<(), SessionStoreError>;
+    fn renew(&self, lease: &SessionLease, time: Duration) -> Result<bool, SessionStoreError>;
 
     /// Ends a lease. A lost lease is not an error.
     ///
     /// # Errors
     /// A failure of the store.
     fn release(&self, lease: &SessionLease) -> Result<(), SessionStoreError>;
+
+    /// Adds a message to those that the owner's session of an id is to run, each in a separate turn. Needs
+    /// no lease. Survives the loss of power.
+    ///
+    /// # Errors
+    /// [`TooManySubmitted`](SessionStoreError::TooManySubmitted) if [`MAX_SUBMITTED`] messages wait;
+    /// [`Unknown`](SessionStoreError::Unknown), or a failure of the store.
+    fn submit(
+        &self,
+        owner: &SessionOwner,
+        id: &str,
+        message: &str,
+    ) -> Result<(), SessionStoreError>;
+
+    /// Leases a session that has work, of one owner or of all, for a time; `None` if there is none. Of several
+    /// that claim a session, one gets it. Those without a write come first that have waited longest.
+    ///
+    /// A session without a valid lease has work if
+    /// - its last turn has ended, and a [submitted](Self::submit) message waits; or
+    /// - its last turn has not ended, and the last lease has expired, instead of being released; or
+    /// - its last turn has not ended, and after the last claim a call of it was
+    ///   [settled](crate::ApprovalStore::settle), or it is to be [cancelled](Self::cancel).
+    ///
+    /// # Errors
+    /// A failure of the store.
+    fn claim(
+        &self,
+        owner: Option<&SessionOwner>,
+        time: Duration,
+    ) -> Result<Option<ClaimedSession>, SessionStoreError>;
+
+    /// Removes the submitted messages of the owner's session of an id, and marks its turn, unless it has
+    /// ended, as one to be cancelled. The process with the lease learns it from its next
+    /// [renewal](Self::renew). Returns whether there was a message or a turn.
+    ///
+    /// # Errors
+    /// [`Unknown`](SessionStoreError::Unknown), or a failure of the store.
+    fn cancel(&self, owner: &SessionOwner, id: &str) -> Result<bool, SessionStoreError>;
 
     /// Writes records in order, all or none of them, and returns the number of the write: 1 for the
     /// first of the session, and one more for each later one, also where several threads write.
@@ -183,7 +222,7 @@ pub trait SessionStore: Send + Sync + 'static {
     fn remove(&self, owner: &SessionOwner, id: &str) -> Result<(), SessionStoreError>;
 
     /// Removes the sessions of all owners that exceed the retention, the least recently used first,
-    /// and returns their number. A session with a lease stays.
+    /// and returns their number. A session with a lease or a submitted message stays.
     ///
     /// # Errors
     /// A failure of the store.
@@ -255,6 +294,8 @@ pub struct SessionInfo {
     pub last_turn: Option<TurnState>,
     /// The size of its messages, arguments and events, in bytes.
     pub bytes: u64,
+    /// The number of [submitted](SessionStore::submit) messages that wait for their turn.
+    pub submitted: u32,
 }
 
 impl SessionInfo {
@@ -271,6 +312,7 @@ impl SessionInfo {
             title: Arc::default(),
             last_turn: None,
             bytes: 0,
+            submitted: 0,
         }
     }
 
@@ -302,6 +344,31 @@ pub struct SessionLease {
     pub session: Arc<str>,
     /// The lease's own id, unique for each lease.
     pub token: Arc<str>,
+}
+
+/// The number of submitted messages that a session can have.
+pub const MAX_SUBMITTED: usize = 100;
+
+/// A session that [`SessionStore::claim`] has leased.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimedSession {
+    /// The session.
+    pub info: SessionInfo,
+    /// The lease.
+    pub lease: SessionLease,
+    /// The message that its next turn runs; `None` if its last turn is to be resumed.
+    pub submitted: Option<SubmittedMessage>,
+    /// Whether the turn is to be cancelled.
+    pub is_cancelled: bool,
+}
+
+/// A message that waits for its turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubmittedMessage {
+    /// Its number in the session, from 1.
+    pub number: u64,
+    /// Its text.
+    pub text: Arc<str>,
 }
 
 /// The sessions that are kept.

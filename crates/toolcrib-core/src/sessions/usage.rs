@@ -25,7 +25,7 @@ pub struct StoredUsage {
 }
 
 impl StoredUsage {
-    /// A sum.
+    /// A sum of the usage under a key.
     pub fn new(
         day: u64,
         owner: SessionOwner,

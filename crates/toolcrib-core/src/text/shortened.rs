@@ -1,4 +1,4 @@
-/// The beginning of a text, of so many characters, and `…` if more follows.
+/// The beginning of a text, of this number of characters, and `…` if more follows.
 pub fn beginning(text: &str, chars: usize) -> String {
     match text.char_indices().nth(chars) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),

@@ -22,7 +22,7 @@ pub fn nearest<'a>(word: &str, words: impl IntoIterator<Item = &'a str>) -> Opti
     near_by(alike, word, words).first().copied()
 }
 
-/// The names that a slip separates from a word, the nearest first, at most so many. Names with the same
+/// The names that a slip separates from a word, the nearest first, at most this number. Names with the same
 /// prefix, as those of one source, are not near for that, as they are to [`nearest`].
 pub fn nearest_names<'a>(
     word: &str,

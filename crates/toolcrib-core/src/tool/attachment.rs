@@ -65,7 +65,7 @@ impl Attachment {
         &self.name
     }
 
-    /// The bytes.
+    /// The bytes of the file.
     pub fn data(&self) -> &[u8] {
         &self.data
     }
@@ -113,7 +113,7 @@ impl Attachments {
     /// The maximum number of bytes of all attachments of a turn.
     pub const MAX_TOTAL_BYTES: usize = 16 * 1024 * 1024;
 
-    /// Adds an attachment. One with the same name and bytes is added once.
+    /// Adds an attachment to the others. One with the same name and bytes is added once.
     ///
     /// # Errors
     /// Too many of them, or too many bytes together.

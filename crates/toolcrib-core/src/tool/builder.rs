@@ -23,8 +23,8 @@ use super::{
 };
 use crate::json::{depth::dismantle, digest::Digest};
 
-/// Builds a [`Tool`]. Ends with [`handler`](Self::handler), [`blocking`](Self::blocking) or
-/// [`body`](Self::body).
+/// Builder of a [`Tool`], from its name to its body. Ends with [`handler`](Self::handler),
+/// [`blocking`](Self::blocking) or [`body`](Self::body).
 #[must_use = "a builder makes nothing until a body ends it"]
 #[derive(Debug)]
 pub struct ToolBuilder {

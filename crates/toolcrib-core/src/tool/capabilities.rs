@@ -67,7 +67,7 @@ pub(crate) fn is_false(flag: &bool) -> bool {
 }
 
 impl Capabilities {
-    /// No capabilities.
+    /// Declares that no capability is needed.
     pub fn none() -> Self {
         Self::default()
     }

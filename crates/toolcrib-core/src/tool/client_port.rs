@@ -10,21 +10,21 @@ use serde_json::{Map, Value};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct ClientAbilities {
-    /// It shows a form to its user, and returns what the user fills in.
+    /// Whether the client shows a form to its user and returns the answers.
     pub elicitation_form: bool,
-    /// It shows a link to its user.
+    /// Whether the client shows a link to its user.
     pub elicitation_url: bool,
-    /// It samples a message from its model.
+    /// Whether the client samples a message from its model.
     pub sampling: bool,
-    /// It samples with tools.
+    /// Whether the client samples with tools.
     pub sampling_tools: bool,
-    /// It adds the context of servers to a sampled message.
+    /// Whether the client adds the context of servers to a sampled message.
     pub sampling_context: bool,
-    /// It has folders that servers may know.
+    /// Whether the client has folders that servers may know.
     pub roots: bool,
-    /// It announces changes of these folders.
+    /// Whether the client announces changes of these folders.
     pub roots_changes: bool,
-    /// It can be asked at any time while a call runs. Otherwise only by a response that requires input,
+    /// Whether the client accepts requests at any time while a call runs. Otherwise only by a response that requires input,
     /// after which the call is repeated, as clients without a session are. It says how a client can be asked, and not for what.
     pub in_session: bool,
 }
@@ -124,7 +124,7 @@ impl ClientRefusal {
         Self { code: -32_601, message: message.into() }
     }
 
-    /// The request failed.
+    /// An error that says why the request failed.
     pub fn failed(message: impl Into<String>) -> Self {
         Self { code: -32_603, message: message.into() }
     }

@@ -78,7 +78,7 @@ impl fmt::Display for ProgressCount {
 }
 
 impl Progress {
-    /// An internal message.
+    /// A message for operators, which users do not see.
     pub fn internal(message: impl Into<String>) -> Self {
         let audience = Audience::Internal;
         Self { message: message.into(), percent: None, count: None, meta: None, audience }
@@ -241,7 +241,7 @@ impl ToolContext {
         Arc::downgrade(&self.0)
     }
 
-    /// The run's id.
+    /// The id of the run that makes the call.
     pub fn turn_id(&self) -> &Arc<str> {
         &self.0.turn_id
     }
@@ -447,9 +447,10 @@ impl ToolContext {
         &self.0.cancellation
     }
 
-    /// Reports progress. Never blocks and never fails. An engine drops reports after the call has
-    /// ended, and with more than 64 messages waiting. Of an untrusted tool it shows at most ten
-    /// messages a second per audience: the last one wins, and is sanitized as results are.
+    /// Reports the progress of the call. Never blocks and never fails. An engine drops reports
+    /// after the call has ended, and with more than 64 messages waiting. Of an untrusted tool it
+    /// shows at most ten messages a second per audience: the last one wins, and is sanitized as
+    /// results are.
     pub fn progress(&self, progress: Progress) {
         if let Some(sink) = &self.0.progress {
             sink(progress);

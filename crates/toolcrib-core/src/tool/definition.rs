@@ -515,7 +515,7 @@ impl ToolDefinition {
         }
     }
 
-    /// The [origin](Self::origin), shared.
+    /// The [origin](Self::origin) as a shared text.
     pub fn shared_origin(&self) -> &Arc<str> {
         &self.origin
     }

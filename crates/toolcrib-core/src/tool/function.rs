@@ -80,7 +80,7 @@ where
         })
     }
 
-    /// It only waits for the blocking pool.
+    /// The body only waits for the blocking pool.
     fn runs_inline(&self) -> bool {
         true
     }

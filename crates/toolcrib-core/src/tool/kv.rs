@@ -68,7 +68,7 @@ impl Kv {
         self.write(key, Some(value.into()), None, lives_for).await?.map_err(told)
     }
 
-    /// Removes a key.
+    /// Removes a key and its value.
     ///
     /// # Errors
     /// As [`get`](Self::get).

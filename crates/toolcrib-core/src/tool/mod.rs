@@ -92,7 +92,8 @@ pub trait ToolBody: Send + Sync + 'static {
     }
 }
 
-/// A tool. Cloning shares it; two clones are [the same](Tool::same) tool.
+/// A tool with its definition and its body. Cloning shares it; two clones are [the
+/// same](Tool::same) tool.
 #[derive(Clone)]
 pub struct Tool(Arc<Inner>);
 
@@ -115,7 +116,7 @@ pub(crate) enum Redaction {
 }
 
 impl Tool {
-    /// Starts a builder.
+    /// Starts a builder of a tool.
     ///
     /// ```
     /// use toolcrib_core::{Tool, ToolContext};
@@ -140,8 +141,9 @@ impl Tool {
         ToolBuilder::new(name)
     }
 
-    /// The tool. An invalid declaration gives a tool that is never available: a menu withholds it with
-    /// the error as the reason, and [`IntoTool`] returns the error. For `#[tool]`.
+    /// Makes a tool of its declaration. An invalid declaration gives a tool that is never
+    /// available: a menu withholds it with the error as the reason, and [`IntoTool`] returns the
+    /// error. For `#[tool]`.
     #[doc(hidden)]
     pub fn declared(made: Result<Self, InvalidToolError>) -> Self {
         made.unwrap_or_else(|error| {
@@ -177,7 +179,7 @@ impl Tool {
         redaction
     }
 
-    /// The tool's definition.
+    /// The definition that models and providers see.
     pub fn definition(&self) -> &ToolDefinition {
         &self.0.definition
     }

@@ -42,7 +42,7 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
-    /// All codes.
+    /// Every code, in the order of its declaration.
     pub const ALL: [Self; 9] = [
         Self::InputInvalid,
         Self::NotAvailable,
@@ -104,7 +104,7 @@ pub struct ToolOutput {
 }
 
 impl ToolOutput {
-    /// A text output.
+    /// An output that consists of a text.
     pub fn text(value: impl Into<String>) -> Self {
         Self { value: value.into(), ..Self::default() }
     }

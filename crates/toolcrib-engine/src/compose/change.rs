@@ -364,7 +364,7 @@ impl<'a> Search<'a> {
             }
             Obstacle::Steps(skill) => {
                 found.push(FactChange::DeactivateSkill(skill.id.clone()));
-                // Completed steps begin anew with the skill, and block nothing after another skill.
+                // Completed steps begin again with the skill, and block nothing after another skill.
                 let others = self.visibility.skills.iter().map(|skill| skill.id.clone());
                 found.extend(others.map(FactChange::ActivateSkill));
             }

@@ -21,7 +21,7 @@ impl fmt::Debug for Gates {
 }
 
 impl Gates {
-    /// Those among providers.
+    /// The gates among some providers.
     pub(crate) fn among(providers: impl Iterator<Item = Arc<dyn ToolProvider>>) -> Self {
         Self(providers.filter(|provider| provider.is_gated()).collect())
     }

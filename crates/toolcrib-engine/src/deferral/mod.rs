@@ -50,7 +50,7 @@ pub enum Reveal {
 }
 
 impl Reveal {
-    /// All ways.
+    /// Every way to call found tools.
     pub const ALL: [Self; 2] = [Self::CallTool, Self::Append];
 
     /// The word of a project file.

@@ -108,7 +108,7 @@ pub enum BuildError {
     /// A tool could not be built.
     #[error(transparent)]
     InvalidTool(#[from] InvalidToolError),
-    /// A stale listing would replace a decision that a gate makes anew each time.
+    /// A stale listing would replace a decision that a gate makes again each time.
     #[error(
         "source `{provider}` has a gate in it and `OnFailure::Stale`: tools that the gate passed before \
          would be offered without a new decision; put the gate outside, \
@@ -157,7 +157,7 @@ fn of(plugin: &Option<Arc<str>>) -> String {
     plugin.as_ref().map(|plugin| format!(" of plugin `{plugin}`")).unwrap_or_default()
 }
 
-/// Builds an [`Engine`].
+/// Builder of an [`Engine`], with its providers and rules.
 #[derive(Default)]
 #[must_use = "nothing is checked until `build`"]
 pub struct EngineBuilder {
@@ -253,7 +253,7 @@ impl EngineBuilder {
         self
     }
 
-    /// Sets the skills.
+    /// Sets the skills that a model can activate.
     pub fn skills(mut self, skills: Skills) -> Self {
         self.skills = skills;
         self.skill_source = None;
@@ -283,7 +283,7 @@ impl EngineBuilder {
         self
     }
 
-    /// Sets the policy. Default: everything is allowed.
+    /// Sets the policy that decides on tools and calls. Default: everything is allowed.
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
         self
@@ -368,7 +368,7 @@ impl EngineBuilder {
         self
     }
 
-    /// Sets the limits.
+    /// Sets the limits of each turn.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
@@ -568,7 +568,7 @@ impl EngineParts {
         true
     }
 
-    /// These parts with other skills.
+    /// The parts with other skills.
     pub(crate) fn with_skills(&self, skills: Arc<Skills>) -> Result<Self, BuildError> {
         // Not with the same sources: the caller that queried them still has these parts.
         let mut parts = self.to_change();

@@ -78,7 +78,7 @@ use crate::{
 pub struct Engine(pub(crate) Arc<EngineParts>);
 
 impl Engine {
-    /// Starts an engine.
+    /// Starts a builder of an engine.
     pub fn builder() -> EngineBuilder {
         EngineBuilder::default()
     }
@@ -227,7 +227,7 @@ impl Engine {
         &self.0.reducers
     }
 
-    /// All current skills. A turn has those that its personality reaches, see
+    /// All current skills of the engine. A turn has those that its personality reaches, see
     /// [`skills_of`](Self::skills_of), and keeps them as they are when it begins: [`Turn::skills`].
     pub fn skills(&self) -> Arc<Skills> {
         Arc::clone(&self.parts_now().0.visibility.skills)
@@ -267,7 +267,7 @@ impl Engine {
         self.0.reliability.rules()
     }
 
-    /// The limits.
+    /// The limits of each turn.
     pub fn limits(&self) -> Limits {
         self.0.limits
     }

@@ -21,7 +21,7 @@ type ReducerMap = HashMap<Arc<str>, Contribution<Arc<dyn Reducer>>>;
 #[error("two reducers are registered for tool `{0}`; remove one of them")]
 pub struct DuplicateReducerError(pub Arc<str>);
 
-/// A registered reducer. Dropping it does not remove the reducer.
+/// The handle of a registered reducer. Dropping it does not remove the reducer.
 #[derive(Debug)]
 pub struct ReducerRegistration {
     reducers: Reducers,
@@ -76,7 +76,8 @@ impl Reducers {
 }
 
 impl ReducerRegistration {
-    /// Removes the reducer. Idempotent: a reducer that was registered for the same tool later stays.
+    /// Removes the reducer from its engine. Idempotent: a reducer that was registered for the same
+    /// tool later stays.
     pub fn remove(&self) {
         let mut reducers = self.reducers.0.write();
         let is_own = |known: &Contribution<_>| Arc::ptr_eq(&known.item, &self.reducer);

@@ -31,7 +31,7 @@ impl SkillSources {
         Self { sources: vec![Contribution::by_host(skills)], last: Mutex::default() }
     }
 
-    /// These sources and those of a plugin, not queried yet.
+    /// The sources with those of one more plugin, not queried yet.
     pub(crate) fn with(&self, plugin: &Arc<str>, more: Vec<SkillOrigin>) -> Self {
         let more = more.into_iter().map(|skills| Contribution::by(plugin, skills));
         Self { sources: self.sources.iter().cloned().chain(more).collect(), last: Mutex::default() }

@@ -294,7 +294,7 @@ impl Default for Personalities {
 }
 
 impl Personalities {
-    /// These, plus the default one unless it is included.
+    /// The declared personalities, plus the default one unless it is included.
     pub(crate) fn new(
         declared: impl IntoIterator<Item = Personality>,
     ) -> Result<Self, DuplicatePersonalityError> {

@@ -95,7 +95,7 @@ pub(super) struct Call {
 /// The place of a call among those of its tool that run at the same time.
 #[derive(Clone, Copy)]
 pub(super) struct Alike {
-    /// From 0.
+    /// The index of the call, from 0.
     pub(super) position: usize,
     /// The number of these calls, itself included.
     pub(super) count: usize,

@@ -18,7 +18,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) steps: &'a [StepPosition],
     /// The turn's roles.
     pub(crate) roles: &'a [Arc<str>],
-    /// Those that claims add.
+    /// The roles that claims add.
     pub(crate) roles_by_claims: &'a [Arc<str>],
     /// The tenant.
     pub(crate) tenant: Option<&'a str>,

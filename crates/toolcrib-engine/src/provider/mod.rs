@@ -103,7 +103,7 @@ impl Source {
         self.listings.as_ref().filter(|_| is_heard || !self.ends_iteration())
     }
 
-    /// Whether a stale listing would replace a decision that a gate makes anew each time.
+    /// Whether a stale listing would replace a decision that a gate makes again each time.
     pub(crate) fn passes_over_gate(&self) -> bool {
         let mut all = std::iter::once(&self.provider)
             .chain(self.alternatives.iter().flat_map(|all| all.iter()));

@@ -144,7 +144,7 @@ impl Attempts {
         self.current
     }
 
-    /// Begins an attempt.
+    /// Begins an attempt if the breaker permits it.
     ///
     /// # Errors
     /// [`BreakerOpenError`] when the breaker refuses it; it counts as a failed attempt.

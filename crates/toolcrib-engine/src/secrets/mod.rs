@@ -172,7 +172,7 @@ impl Redactor {
         named.chain(found.unsearched_from.map(|_| Vec::new())).collect()
     }
 
-    /// Redacts a text.
+    /// Redacts the secrets in a text.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let ranges = self.places(text);
         if ranges.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(without(text, &ranges)) }

@@ -85,7 +85,7 @@ impl ActiveSkills {
     }
 
     /// Makes a skill the last activated one. Activating the one that already is the last changes
-    /// nothing, except that completed steps begin anew.
+    /// nothing, except that completed steps begin again.
     pub(crate) fn activate(&self, skill: &SkillId, by: ActivatedBy) {
         let mut state = self.lock();
         self.skills.begin_steps(skill, &mut state.steps);

@@ -39,7 +39,7 @@ pub use self::{
 };
 use crate::personality::Personality;
 
-/// A skill.
+/// A skill that a model can activate.
 #[derive(Debug, Clone)]
 pub struct Skill {
     /// The id by which a model activates it.
@@ -155,7 +155,7 @@ impl Skill {
         self
     }
 
-    /// Sets its files.
+    /// Sets the files of the skill.
     #[must_use]
     pub fn files(mut self, files: Arc<dyn SkillFiles>) -> Self {
         self.files = Some(files);
@@ -289,7 +289,7 @@ impl fmt::Display for DuplicateSkill {
 }
 
 impl Skills {
-    /// These skills, in this order.
+    /// Makes a list of skills in this order.
     ///
     /// # Errors
     /// [`InvalidSkillError`] when two have one id, an id is blank, or a tool's name is not valid.
@@ -322,7 +322,7 @@ impl Skills {
         }
     }
 
-    /// These skills with `more` appended, except those whose id is taken.
+    /// The skills with `more` appended, except those whose id is taken.
     pub(crate) fn with_new(
         &self,
         more: impl IntoIterator<Item = Arc<Skill>>,

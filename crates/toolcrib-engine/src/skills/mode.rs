@@ -27,7 +27,7 @@ pub enum ToolsMode {
 }
 
 impl ToolsMode {
-    /// All modes.
+    /// Every mode of an active skill.
     pub const ALL: [Self; 4] =
         [Self::WhileActive, Self::Always, Self::LatestOnly, Self::HiddenUntilActive];
 

@@ -77,7 +77,7 @@ impl Steps {
             Arc::from(format!("step {} of {total} is `{}`", position + 1, step.tool))
         };
         let mut reasons: Vec<Arc<str>> = steps.iter().enumerate().map(at).collect();
-        reasons.push(format!("all {total} steps are done; reading the skill begins anew").into());
+        reasons.push(format!("all {total} steps are done; reading the skill begins again").into());
         Some(Self { steps, on_skip, gate: format!("steps of {skill}").into(), reasons })
     }
 

@@ -21,7 +21,7 @@ pub(super) struct AdmittedCaller {
     pub(super) personality: Arc<Personality>,
     pub(super) skills: Arc<Skills>,
     pub(super) roles: Vec<Arc<str>>,
-    /// Those that claims add.
+    /// The roles that claims add.
     pub(super) roles_by_claims: Vec<Arc<str>>,
 }
 

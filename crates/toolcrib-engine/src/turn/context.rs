@@ -25,7 +25,7 @@ impl IterationContext {
         Self(iteration)
     }
 
-    /// The turn's id.
+    /// The id of the turn.
     pub fn turn_id(&self) -> &Arc<str> {
         self.0.turn().events.turn_id()
     }
@@ -35,7 +35,8 @@ impl IterationContext {
         self.0.turn().events.identity()
     }
 
-    /// The turn's tools. Edits apply from the next iteration on, and end with the turn.
+    /// The registry of this turn's tools. Edits apply from the next iteration on, and end with the
+    /// turn.
     pub fn registry(&self) -> &ToolRegistry {
         self.0.turn().registry()
     }

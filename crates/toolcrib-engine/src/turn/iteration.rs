@@ -92,7 +92,7 @@ impl Iteration {
         self.number
     }
 
-    /// The offered tools.
+    /// The tools that the model is offered.
     pub fn menu(&self) -> &Arc<Menu> {
         &self.menu
     }

@@ -233,7 +233,7 @@ impl Turn {
         })
     }
 
-    /// The turn's id.
+    /// The id of the turn.
     pub fn turn_id(&self) -> &Arc<str> {
         self.state.events.turn_id()
     }
@@ -301,7 +301,8 @@ impl Turn {
         self.iteration
     }
 
-    /// This turn's tools. Edits apply from the next iteration on, and end with the turn.
+    /// The registry of this turn's tools. Edits apply from the next iteration on, and end with the
+    /// turn.
     pub fn registry(&self) -> &ToolRegistry {
         self.state.registry()
     }

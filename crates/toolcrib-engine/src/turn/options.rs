@@ -104,14 +104,68 @@ pub struct TurnOptions {
 }
 
 impl TurnOptions {
-    /// Sets the principal.
+    /// The options of a child agent's turn, without those that depend on the call that begins it. It
+    /// acts for the same principal with the same claims, and asks the same people.
+    #[must_use]
+    pub fn for_child(&self) -> Self {
+        // Without `..`, so that a new option is decided on here.
+        let Self {
+            turn_id: _,
+            tenant,
+            principal,
+            claims,
+            conversation: _,
+            ends_conversation: _,
+            personality: _,
+            skills: _,
+            without_read_skill: _,
+            cancellation: _,
+            working_dir,
+            info,
+            attachments,
+            events: _,
+            questions,
+            approver,
+            client,
+            journal,
+            idempotency_scope: _,
+            revealed: _,
+            tainted: _,
+            halted: _,
+            iterations: _,
+            keeps_nothing: _,
+            reveal,
+            source_timeout,
+            dry_run,
+            child_agents: _,
+            parent: _,
+        } = self;
+        Self {
+            tenant: tenant.clone(),
+            principal: principal.clone(),
+            claims: claims.clone(),
+            working_dir: working_dir.clone(),
+            info: info.clone(),
+            attachments: attachments.clone(),
+            questions: questions.clone(),
+            approver: approver.clone(),
+            client: client.clone(),
+            journal: journal.clone(),
+            reveal: *reveal,
+            source_timeout: *source_timeout,
+            dry_run: *dry_run,
+            ..Self::default()
+        }
+    }
+
+    /// Sets the principal that the turn acts for.
     #[must_use]
     pub fn principal(mut self, principal: impl Into<Arc<str>>) -> Self {
         self.principal = Some(principal.into());
         self
     }
 
-    /// Sets the tenant.
+    /// Sets the tenant of the principal.
     #[must_use]
     pub fn tenant(mut self, tenant: impl Into<Arc<str>>) -> Self {
         self.tenant = Some(tenant.into());
@@ -125,7 +179,7 @@ impl TurnOptions {
         self
     }
 
-    /// Sets the conversation.
+    /// Sets the conversation that the turn continues.
     #[must_use]
     pub fn conversation(mut self, conversation: impl Into<Arc<str>>) -> Self {
         self.conversation = Some(conversation.into());
@@ -139,7 +193,7 @@ impl TurnOptions {
         self
     }
 
-    /// Sets the personality.
+    /// Sets the personality of the turn.
     #[must_use]
     pub fn personality(mut self, personality: impl Into<Arc<str>>) -> Self {
         self.personality = Some(personality.into());

@@ -31,7 +31,7 @@ pub(super) struct TurnState {
     pub(super) events: Arc<TurnEvents>,
     pub(super) active_skills: Arc<ActiveSkills>,
     pub(super) roles: Arc<[Arc<str>]>,
-    /// Those that claims add.
+    /// The roles that claims add.
     pub(super) roles_by_claims: Arc<[Arc<str>]>,
     pub(super) personality: Arc<Personality>,
     pub(super) cancellation: CancellationToken,

@@ -35,7 +35,7 @@ pub struct CallLimits {
 }
 
 impl CallLimits {
-    /// No limits.
+    /// Creates limits that permit everything.
     pub fn new() -> Self {
         Self::default()
     }

@@ -77,14 +77,14 @@ impl Access {
         Self::default()
     }
 
-    /// Sets the principal.
+    /// Sets the principal of the client.
     #[must_use]
     pub fn principal(mut self, principal: impl Into<Arc<str>>) -> Self {
         self.principal = Some(principal.into());
         self
     }
 
-    /// Sets the tenant.
+    /// Sets the tenant of the client.
     #[must_use]
     pub fn tenant(mut self, tenant: impl Into<Arc<str>>) -> Self {
         self.tenant = Some(tenant.into());
@@ -98,7 +98,7 @@ impl Access {
         self
     }
 
-    /// Sets the personality.
+    /// Sets the personality of the client.
     #[must_use]
     pub fn personality(mut self, personality: impl Into<Arc<str>>) -> Self {
         self.personality = Some(personality.into());

@@ -12,8 +12,7 @@ pub enum Readiness {
     /// When all its servers are usable.
     #[default]
     AllServers,
-    /// When one is usable, or there is none: one unavailable server does not take the gateway out of
-    /// service.
+    /// When at least one server is usable, or none is configured.
     AnyServer,
 }
 

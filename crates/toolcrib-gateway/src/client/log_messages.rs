@@ -24,7 +24,7 @@ pub(crate) struct LogLevel(AtomicU8);
 impl LogLevel {
     /// All messages, until the client sets a level.
     pub(crate) const ALL: u8 = 0;
-    /// None.
+    /// The client receives no messages.
     const NONE: u8 = u8::MAX;
 
     pub(crate) fn new(least: u8) -> Self {

@@ -20,7 +20,7 @@ const MOST_NAMED: usize = 20;
 pub(crate) struct Told(HashSet<MissingTool>);
 
 impl Told {
-    /// Those that it has not been told of, or that were back in the meantime. From now on it has.
+    /// The missing tools of which the client has not been informed, or that were back in the meantime. From now on it has.
     pub(crate) fn untold<'a>(&mut self, missing: &'a [MissingTool]) -> Vec<&'a MissingTool> {
         self.0.retain(|tool| missing.contains(tool));
         missing.iter().filter(|tool| self.0.insert((*tool).clone())).collect()

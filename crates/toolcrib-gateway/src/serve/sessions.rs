@@ -67,7 +67,7 @@ struct Streams {
 }
 
 impl Sessions {
-    /// Sessions of a token, at most so many.
+    /// Sessions of a token, at most this number.
     pub(crate) fn new(most: usize) -> Self {
         Self { places: Arc::new(Semaphore::new(most)), open: Mutex::default() }
     }

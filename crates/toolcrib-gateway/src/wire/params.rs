@@ -14,7 +14,7 @@ const PREFIX: &str = "mcp-param-";
 pub(crate) struct ParamHeaders(HeaderMap);
 
 impl ParamHeaders {
-    /// Those of a request.
+    /// The headers of a request that repeat arguments.
     pub(crate) fn of(headers: &HeaderMap) -> Self {
         let named = headers.iter().filter(|(name, _)| name.as_str().starts_with(PREFIX));
         Self(named.map(|(name, value)| (name.clone(), value.clone())).collect())

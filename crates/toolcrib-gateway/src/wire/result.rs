@@ -22,13 +22,13 @@ const DATA_LEFT_OUT: &str = "The call was done, and need not be made again: only
 /// The data that a client accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Data {
-    /// None.
+    /// The client accepts no data.
     None,
     /// The data that the listed schema describes: clients validate it.
     Declared,
     /// An object.
     Object,
-    /// Any.
+    /// The client accepts any data.
     Any,
 }
 

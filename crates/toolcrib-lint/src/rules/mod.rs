@@ -25,7 +25,7 @@ use crate::{
 
 type Check = dyn Fn(&LintCatalog<'_>, &mut Findings) + Send + Sync;
 
-/// One check.
+/// One check of a catalog.
 #[derive(Clone)]
 pub struct Rule {
     id: Arc<str>,
@@ -53,7 +53,7 @@ impl Rule {
         self
     }
 
-    /// Its id.
+    /// The id by which the rule is skipped.
     pub fn id(&self) -> &str {
         &self.id
     }
@@ -84,7 +84,7 @@ pub(crate) const ATTACKS: [&str; 5] = [
     "encoded-instruction",
 ];
 
-/// Those about texts that definitions of other parties are cleaned of.
+/// The errors about texts that definitions of other parties are cleaned of.
 pub(crate) const CLEANED: [&str; 2] = ["hidden-characters", "padded-text"];
 
 /// A rule of this crate: its id, its highest severity, what it reports, and its check.

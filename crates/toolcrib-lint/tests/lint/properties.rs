@@ -90,7 +90,6 @@ fn tool() -> impl Strategy<Value = LintTool> {
             output_schema,
             origin: source.clone(),
             source,
-            framework: false,
             ..LintTool::default()
         },
     )

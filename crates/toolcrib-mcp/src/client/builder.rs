@@ -231,7 +231,7 @@ impl McpClientBuilder {
         self
     }
 
-    /// Builds the client. Nothing is started or connected yet.
+    /// Builds the client, without connecting. Nothing is started or connected yet.
     ///
     /// # Errors
     /// [`McpError`] for an invalid server name or declaration.

@@ -30,12 +30,12 @@ impl Failures {
         self.trouble = Some(Trouble { problem, until });
     }
 
-    /// It works, as far as one can see; what failed before still counts.
+    /// Notes that the server works; earlier failures still count.
     pub(super) fn works(&mut self) {
         self.trouble = None;
     }
 
-    /// It has worked for long enough: the next failure is a first one.
+    /// Notes that the server has worked for long enough: the next failure is a first one.
     pub(super) fn healthy(&mut self) {
         *self = Self::default();
     }
@@ -44,7 +44,7 @@ impl Failures {
     pub(super) fn wait(&mut self, least: Duration) {
         if let Some(trouble) = &mut self.trouble {
             let now = Instant::now();
-            // A time that cannot be told is one that nobody lives to see.
+            // A sum that overflows counts as 30 years.
             let until = now.checked_add(least).unwrap_or(now + AGES);
             trouble.until = trouble.until.max(until);
         }

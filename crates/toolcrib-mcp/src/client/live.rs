@@ -68,7 +68,7 @@ impl LiveConnection {
         self.unanswered.store(0, Ordering::Relaxed);
     }
 
-    /// The server did not respond; the connection is given up after so many times in a row.
+    /// The server did not respond; the connection is given up after this number of times in a row.
     pub(super) fn does_not_answer(&self, at_most: u32) {
         if self.unanswered.fetch_add(1, Ordering::Relaxed).saturating_add(1) >= at_most {
             self.hangs.cancel();

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::server::CallerAccess;
 
-/// Sessions that are not needed any more are looked for after so many uses.
+/// Sessions that are not needed any more are looked for after this number of uses.
 const CHECKED_AFTER: u64 = 64;
 
 /// The sessions of a server, each with a separate connection.

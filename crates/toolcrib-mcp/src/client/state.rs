@@ -82,7 +82,7 @@ pub(super) struct List {
     pub(super) pace: Pace,
     pub(super) failures: Failures,
     pub(super) flights: SingleFlight<(), Option<ListResult>>,
-    /// Set while the list is got anew in the background, after a connection was lost or a failure.
+    /// A background refresh after a lost connection or a failure.
     pub(super) kept: Option<Flight<Option<ListResult>>>,
 }
 

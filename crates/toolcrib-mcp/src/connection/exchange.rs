@@ -14,9 +14,9 @@ use super::{
 
 /// Writing has not begun.
 const WAITING: u8 = 0;
-/// It is being written, or was.
+/// The request is being written, or was.
 const WRITTEN: u8 = 1;
-/// It will not be written.
+/// The request will not be written.
 const WITHDRAWN: u8 = 2;
 
 /// Receives the response: the whole message, or why there is none.

@@ -41,7 +41,7 @@ pub(super) enum Request {
         tool: Arc<str>,
         /// Shared with the caller, which may have to send it again.
         arguments: Arc<Map<String, Value>>,
-        /// Those that are copied to headers.
+        /// The arguments that are copied to headers.
         #[serde(skip)]
         marked: MarkedArguments,
         #[serde(skip)]

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// A rate limit: a burst, and then so many per second.
+/// A rate limit: a burst, and then a number per second.
 pub(super) struct Pace {
     burst: f64,
     per_second: f64,

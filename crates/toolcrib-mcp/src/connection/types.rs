@@ -115,7 +115,7 @@ pub(crate) struct CallRequest {
     /// The server's own name of the tool.
     pub(crate) tool: Arc<str>,
     pub(crate) arguments: Arc<Map<String, Value>>,
-    /// Those that are copied to headers.
+    /// The arguments that are copied to headers.
     pub(crate) marked: MarkedArguments,
     /// By which the server may recognize a repeated call.
     pub(crate) idempotency_key: Arc<str>,

@@ -122,7 +122,7 @@ impl MockServer {
         self.announce_changes(1).await;
     }
 
-    /// Announces so many times that its tools changed, whether they did or not.
+    /// Announces this number of times that its tools changed, whether they did or not.
     pub async fn announce_changes(&self, times: usize) {
         for _ in 0..times {
             self.0.announce().await;
@@ -154,7 +154,7 @@ impl MockServer {
         self.0.state().crash_during_call = true;
     }
 
-    /// Refuses so many connections, from now on.
+    /// Refuses this number of connections, from now on.
     pub fn refuse_connections(&self, times: usize) {
         self.0.state().refuse = times;
     }

@@ -159,7 +159,7 @@ pub struct Authorization {
     list_tools: ListTools,
 }
 
-/// A login.
+/// A login that waits for the user's consent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Login {

@@ -9,7 +9,7 @@ pub struct CallerAccess {
 }
 
 impl CallerAccess {
-    /// No additions.
+    /// Creates an access without additions.
     pub fn new() -> Self {
         Self::default()
     }

@@ -112,6 +112,10 @@ pub fn read_servers(
     ServersFile { servers, lacks_servers, problems: problems.into_diagnostics() }
 }
 
+/// The help of a file in another format.
+pub(super) const FORMATS: &str = "servers are read from JSON, and from the TOML of Codex if the \
+    file's name ends in `.toml`; YAML, as of goose, is not read";
+
 /// The inputs to read an entry.
 pub(super) struct Reader<'a> {
     file: &'a str,

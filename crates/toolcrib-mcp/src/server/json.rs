@@ -11,6 +11,8 @@ use jsonc_parser::{
 };
 use toolcrib_config::{Diagnostic, Help, Located, Problems, Spot, suggest};
 
+use super::file::FORMATS;
+
 /// A text, and the list of its problems.
 pub(super) struct Source<'a> {
     text: &'a str,
@@ -70,10 +72,7 @@ impl<'a> Source<'a> {
                     ParseErrorKind::UnterminatedArray => Some("add the `]` for this `[`"),
                     ParseErrorKind::UnexpectedWord
                     | ParseErrorKind::UnexpectedToken
-                    | ParseErrorKind::MultipleRootJsonValues => Some(
-                        "servers are read from JSON, and from the TOML of Codex if the file's \
-                         name ends in `.toml`; YAML, as of goose, is not read",
-                    ),
+                    | ParseErrorKind::MultipleRootJsonValues => Some(FORMATS),
                     _ => None,
                 };
                 self.refuse(error.range().start, problem, help.map(str::to_owned));

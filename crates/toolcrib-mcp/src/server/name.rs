@@ -17,7 +17,7 @@ impl ServerName {
     /// The length limit, in characters: the rest of a tool's name has room for the tool.
     pub const MAX: usize = 32;
 
-    /// Checks a name.
+    /// Checks the name of a server.
     ///
     /// # Errors
     /// [`InvalidServerNameError`] with the problem.

@@ -59,7 +59,7 @@ impl Stdio {
         self
     }
 
-    /// Its working folder. Default: the process's working folder.
+    /// Sets the working folder of the program. Default: the process's working folder.
     #[must_use]
     pub fn working_dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.working_dir = Some(dir.into());
@@ -102,7 +102,7 @@ impl Stdio {
         self
     }
 
-    /// Its sandbox. Default: the tier `tree`.
+    /// Sets the sandbox of the program. Default: the tier `tree`.
     #[must_use]
     pub fn sandbox(mut self, sandbox: Sandbox) -> Self {
         self.sandbox = Box::new(sandbox);

@@ -14,7 +14,7 @@ pub(super) struct SentImages {
 }
 
 impl SentImages {
-    /// Those of the messages from a position on. Those before it decide on them, but are not judged
+    /// The images of the messages from a position on. Those before it decide on them, but are not judged
     /// if there are none.
     pub(super) fn of(support: &ImageSupport, messages: &[Message], from: usize) -> Self {
         let mut new = messages.iter().skip(from);

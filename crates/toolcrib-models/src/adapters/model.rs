@@ -30,7 +30,7 @@ pub const OUTPUT_TOKENS: RangeInclusive<u32> = 1..=10_000_000;
 /// a bound that catches mistakes.
 pub const CLEAR_TOKENS: RangeInclusive<u32> = 1_000..=10_000_000;
 
-/// Valid temperatures. Some vendors' end at 1.
+/// The valid temperatures of a request. Some vendors' end at 1.
 pub const TEMPERATURES: RangeInclusive<f64> = 0.0..=2.0;
 
 /// The host of OpenAI's own API; subdomains are for data that must not leave a region.
@@ -139,7 +139,7 @@ toolcrib_core::__internal::debug_fields!(
     ..
 );
 
-/// Builds a [`VendorModel`].
+/// Builder of a [`VendorModel`], with its key and settings.
 #[derive(Clone)]
 #[must_use = "nothing is checked until `build`"]
 pub struct VendorModelBuilder {
@@ -227,7 +227,7 @@ impl VendorModelBuilder {
         self
     }
 
-    /// Sets the key. Without one none is sent, which your own servers often accept.
+    /// Sets the key of the API. Without one none is sent, which your own servers often accept.
     pub fn key(mut self, key: Secret) -> Self {
         self.key = Some(key);
         self
@@ -362,7 +362,7 @@ impl VendorModelBuilder {
         let at_vendor = base_url.as_str().trim_end_matches('/') == vendor.base_url();
         let loads_tools =
             self.settings.tool_search.unwrap_or(at_vendor && loads_tools == Some(true));
-        let separates_reasoning = at_vendor && *vendor != Vendor::Ollama;
+        let separates_reasoning = at_vendor && vendor.separates_reasoning();
         Ok(VendorModel {
             loads_tools,
             think_tags: self.settings.think_tags.unwrap_or(!separates_reasoning),

@@ -13,7 +13,7 @@ pub enum ReasoningEffort {
 }
 
 impl ReasoningEffort {
-    /// The word.
+    /// The word in files and options.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Low => "low",

@@ -73,6 +73,12 @@ impl Vendor {
         self != Self::Ollama
     }
 
+    /// Whether its own server never writes reasoning into the text of an answer. Ollama serves models
+    /// of many authors, some of which do.
+    pub(super) fn separates_reasoning(self) -> bool {
+        self != Self::Ollama
+    }
+
     /// Whether its variable for the base URL may contain an address without scheme, as its server
     /// accepts it.
     pub(super) fn accepts_bare_address(self) -> bool {
@@ -88,6 +94,20 @@ impl Vendor {
             Self::Gemini => Some("gemini-3.8-flash"),
             Self::Ollama => None,
         }
+    }
+
+    /// The vendor whose models have names like this one, as far as its names are recognizable:
+    /// `gpt-5` is one of OpenAI's. For suggestions only; Ollama's models have any name.
+    pub fn of_model(name: &str) -> Option<Self> {
+        let families = [
+            (Self::OpenAi, ["gpt-", "o1", "o3", "o4", "chatgpt-", "codex-"].as_slice()),
+            (Self::Anthropic, &["claude-"]),
+            (Self::Gemini, &["gemini-", "gemma-"]),
+        ];
+        let is_of = |(_, prefixes): &(Self, &[&str])| {
+            prefixes.iter().any(|prefix| name.to_ascii_lowercase().starts_with(prefix))
+        };
+        families.into_iter().find(is_of).map(|(vendor, _)| vendor)
     }
 
     /// Its protocol; OpenAI has one for each API.

@@ -35,7 +35,7 @@ use self::{
 /// answer.
 ///
 /// Its input is that of any model: the conversation and the tool block. The format is described in
-/// `docs/scripted-model.md`.
+/// `docs/models.md#the-scripted-model`.
 ///
 /// A failure to answer is a [`ModelError`] of class [`NoRule`](ModelErrorClass::NoRule): no rule
 /// matches (the message shows the input and which condition of each rule was false), a rule calls a
@@ -67,8 +67,8 @@ pub struct ScriptedModel {
 }
 
 impl ScriptedModel {
-    /// Parses a script. `name` is the model's name in events and errors; by convention `script:`
-    /// and the file's name.
+    /// Parses a script in TOML. `name` is the model's name in events and errors; by convention
+    /// `script:` and the file's name.
     ///
     /// # Errors
     /// Every problem of the text, in the order of their positions, with `name` as the file. A text

@@ -61,7 +61,7 @@ pub fn record(
     let rules = toml::to_string_pretty(&script).unwrap_or_default();
     format!(
         "# A model's answers, step by step. `toolcrib run --model script:FILE` plays it back to the\n\
-         # same message. The format is that of docs/scripted-model.md: relax `user`, or add conditions,\n\
+         # same message. The format is that of docs/models.md#the-scripted-model: relax `user`, or add conditions,\n\
          # if a test should pass for more than this one conversation.\n\n{rules}"
     )
 }

@@ -16,7 +16,7 @@ pub(super) struct Rule {
     pub(super) line: usize,
     /// All of these are found in the last user text.
     pub(super) user: Vec<Regex>,
-    /// These named groups do not all contain the same text.
+    /// The rule applies if these named groups do not all contain the same text.
     pub(super) differ: Vec<Arc<str>>,
     /// The number of this answer since the last user message, from 1.
     pub(super) step: Option<usize>,

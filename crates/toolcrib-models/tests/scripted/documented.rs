@@ -6,7 +6,7 @@ use toolcrib_core::{Arguments, ModelResponse, fence};
 use crate::{Conversation, model, try_ask, user};
 
 fn scripts() -> Vec<&'static str> {
-    let page = include_str!("../../../../docs/scripted-model.md");
+    let page = include_str!("../../../../docs/models.md");
     let blocks = page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
     blocks.filter(|block| block.contains("[[rule]]")).collect()
 }

@@ -95,7 +95,7 @@ fn a_recording_is_a_readable_script() {
     let script = record(&messages, &Word("s3cret-key"), |id| id == "c");
     insta::assert_snapshot!(script, @r#"
     # A model's answers, step by step. `toolcrib run --model script:FILE` plays it back to the
-    # same message. The format is that of docs/scripted-model.md: relax `user`, or add conditions,
+    # same message. The format is that of docs/models.md#the-scripted-model: relax `user`, or add conditions,
     # if a test should pass for more than this one conversation.
 
     [[rule]]

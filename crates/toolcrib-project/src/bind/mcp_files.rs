@@ -17,7 +17,7 @@ use crate::{
     error::LoadError,
     file::{McpSection, ProjectFile, TransportSection},
     read::{
-        reads::ReadFiles,
+        reads::{Judged, ReadFiles},
         root::{Root, near},
         text_file::{FileError, MAX_TEXT},
     },
@@ -27,6 +27,8 @@ use crate::{
 #[derive(Debug, Default)]
 pub(crate) struct McpFiles {
     pub(crate) servers: Vec<DeclaredServer>,
+    /// Whether a file could not be read, so that its servers are missing here.
+    pub(crate) is_incomplete: bool,
 }
 
 /// A server of a file.
@@ -55,8 +57,11 @@ impl McpFiles {
     ) -> Result<Self, LoadError> {
         let mut this = Self::default();
         for name in &file.mcp_files {
-            if let Some(text) = root.named_text(name, MAX_TEXT, problems) {
-                this.take(&name.value, &text, root.path(), root.reads(), false, problems);
+            match root.named_text(name, MAX_TEXT, problems) {
+                Some(text) => {
+                    this.take(&name.value, &text, root.path(), root.reads(), false, problems);
+                }
+                None => this.is_incomplete = true,
             }
         }
         let refuse = |path: &Path, problem| LoadError::Import { path: path.to_owned(), problem };
@@ -74,7 +79,7 @@ impl McpFiles {
                 io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => FileError::NotFound,
                 _ => FileError::Unreadable(error),
             });
-            let text = real.and_then(|real| root.reads().text(&real, MAX_TEXT));
+            let text = real.and_then(|real| root.reads().text(&real, MAX_TEXT, Judged::AsAWhole));
             let text = text.map_err(|error| {
                 let folder = path.parent().filter(|folder| *folder != Path::new(""));
                 let help = near(&error, folder.unwrap_or(&here), &path.to_string_lossy());
@@ -124,7 +129,7 @@ impl McpFiles {
         let env_file = |path: &Path| {
             let read = path.canonicalize().map_err(not_found).and_then(|real| {
                 match is_imported || real.starts_with(working_dir) {
-                    true => reads.text(&real, MAX_TEXT),
+                    true => reads.text(&real, MAX_TEXT, Judged::AsAWhole),
                     false => Err(FileError::Outside),
                 }
             });

@@ -42,6 +42,8 @@ pub(crate) struct Names {
     pub(crate) secrets: Vec<Arc<str>>,
     /// The MCP servers, of sections and of files.
     pub(crate) servers: Vec<Arc<str>>,
+    /// Whether a file of servers could not be read.
+    may_lack_servers: bool,
     /// The hubs.
     pub(crate) hubs: Vec<Arc<str>>,
     /// The prefix of each hub's tool names, with the hub's plugin, if any.
@@ -102,6 +104,7 @@ impl Names {
                 .collect(),
             secrets: file.secrets.iter().map(|secret| Arc::clone(&secret.name.value)).collect(),
             servers,
+            may_lack_servers: mcp.is_incomplete,
             hubs: hubs().map(|(_, hub)| Arc::clone(&hub.name.value)).collect(),
             hub_prefixes: hubs().map(|(plugin, hub)| (hub.prefix(), plugin.cloned())).collect(),
             alternatives: Alternatives::of(parts),
@@ -210,8 +213,12 @@ impl Names {
         self.hub_prefixes.iter().any(|(prefix, _)| name.starts_with(&**prefix))
     }
 
-    fn has_server(&self, name: &str) -> bool {
-        self.servers.iter().any(|server| **server == *name)
+    /// Whether a server is declared, or may be by a file that could not be read. A name that is nearly
+    /// that of a declared one is a mistake in any case.
+    pub(crate) fn has_server(&self, name: &str) -> bool {
+        let servers = || self.servers.iter().map(|server| &**server);
+        servers().any(|server| server == name)
+            || (self.may_lack_servers && suggest::nearest(name, servers()).is_none())
     }
 }
 

@@ -105,7 +105,7 @@ fn read(
         problems.push(Diagnostic::error(&path.at, message).help(help));
         return None;
     }
-    let text = match root.text(PLUGIN_FILE, MAX_TEXT) {
+    let text = match root.by_values().text(PLUGIN_FILE, MAX_TEXT) {
         Ok(text) => text,
         Err(error) => {
             let file = Path::new(&*path.value).join(PLUGIN_FILE);

@@ -93,8 +93,8 @@ impl SandboxDefaults {
         self.uncontained.lock().push(UncontainedProgram { name, at, missing, is_imported });
     }
 
-    /// Records the programs noted since the last call as one problem, at the first of them; those of imported files as
-    /// one warning.
+    /// Reports the programs that were noted since the last call as one error at the first of them, and those of
+    /// imported files as one warning.
     pub(crate) fn report_uncontained(&self, problems: &Problems) {
         let found = mem::take(&mut *self.uncontained.lock());
         for imported in [false, true] {

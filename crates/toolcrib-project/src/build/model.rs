@@ -163,6 +163,11 @@ impl ModelSources<'_> {
             let declared = self.names.models.iter().map(|name| &**name);
             let (word, _) = name.split_once(':').unwrap_or((name, ""));
             let near = suggest::nearest(word, declared.chain(Vendor::ALL.map(Vendor::as_str)));
+            // A model's name without its vendor.
+            let near = near.map(str::to_owned).or_else(|| {
+                let vendor = Vendor::of_model(name)?;
+                Some(format!("{vendor}:{name}"))
+            });
             ModelLoadError {
                 problem: format!("unknown model {}", suggest::quoted([name])),
                 help: Some(match near {

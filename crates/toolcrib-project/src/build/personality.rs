@@ -112,7 +112,12 @@ impl PersonalitySources<'_> {
         let mut personality = Personality::new(name.clone().unwrap_or_default());
         personality.exclude = values(&section.exclude).into_iter().map(Glob::new).collect();
         personality.toolset = section.toolset.as_deref().map(values);
-        personality.mcp_servers = known(&section.mcp_servers, "MCP server", &names.servers);
+        for server in section.mcp_servers.iter().flatten() {
+            if !names.has_server(&server.value) {
+                is_declared(server, "MCP server", &names.servers, problems);
+            }
+        }
+        personality.mcp_servers = section.mcp_servers.as_deref().map(values);
         personality.plugins = known(&section.plugins, "plugin", &names.plugins);
         personality.network = Arc::new(network_rules(&section.network, problems));
         personality.files = known(&section.files, "folder", &names.folders).map(Into::into);

@@ -59,7 +59,9 @@ fn build_rule(
         check_pattern(pattern, "toolset", &names.toolsets, false, problems);
     }
     for pattern in &section.mcp_servers {
-        check_pattern(pattern, "MCP server", &names.servers, false, problems);
+        if !names.has_server(&pattern.value) {
+            check_pattern(pattern, "MCP server", &names.servers, false, problems);
+        }
     }
     for pattern in &section.origins {
         check_origin(pattern, names, problems);
@@ -162,7 +164,9 @@ fn warn_of_alternatives(section: &RuleSection, names: &Names, problems: &Problem
 fn check_origin(pattern: &Located<Arc<str>>, names: &Names, problems: &Problems) {
     let kinds = [("mcp:", "MCP server", &names.servers), ("hub:", "hub", &names.hubs)];
     for (scheme, kind, declared) in kinds {
-        if let Some(name) = pattern.value.strip_prefix(scheme) {
+        if let Some(name) = pattern.value.strip_prefix(scheme)
+            && !(scheme == "mcp:" && names.has_server(name))
+        {
             let name = Located { value: name.into(), at: pattern.at.clone() };
             check_pattern(&name, kind, declared, false, problems);
         }

@@ -15,6 +15,7 @@ pub(crate) struct SessionsSection {
     pub(crate) place: StorePlace,
     pub(crate) keep_for: Option<Duration>,
     pub(crate) max_bytes: Option<u64>,
+    pub(crate) accept_loss: bool,
 }
 
 impl SessionsSection {
@@ -24,6 +25,7 @@ impl SessionsSection {
             place: place.unwrap_or_default(),
             keep_for: table.age("keep_for"),
             max_bytes: table.size("max_bytes", BYTES),
+            accept_loss: table.boolean("accept_loss").unwrap_or_default(),
         }
     }
 }

@@ -132,6 +132,9 @@ fn seen_from(dir: &Path, real: &Path) -> PathBuf {
     if common < 2 || dir.components().any(|part| part == Component::ParentDir) {
         return real.to_owned();
     }
+    if dir == real {
+        return PathBuf::from(".");
+    }
     let up = iter::repeat_n(Component::ParentDir, dir.components().count() - common);
     up.chain(real.components().skip(common)).collect()
 }

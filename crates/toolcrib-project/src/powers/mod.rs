@@ -3,6 +3,7 @@
 
 mod pin;
 mod programs;
+mod tables;
 mod variables;
 
 use std::{collections::BTreeSet, path::Path, sync::Arc};
@@ -13,6 +14,7 @@ use toolcrib_mcp::server::{self, expand};
 use toolcrib_models::{ModelName, Vendor};
 use toolcrib_tools::{DeclaredKind as _, ExternalAccess, ProgramAccess};
 
+pub(crate) use self::tables::facts;
 use self::{pin::unpinned, programs::note_programs, variables::shown};
 use crate::{
     bind::{mcp_files::McpFiles, part::Part},

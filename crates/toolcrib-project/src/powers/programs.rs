@@ -74,7 +74,7 @@ fn note(path: &Path, project: &Path, reads: &ReadFiles) -> Option<ForeignFile> {
         reads.program(&real);
         return None;
     }
-    // The folder of a symlink decides its target.
+    // The owner of the folder of a symlink can change its target.
     [real.as_path(), path.parent()?, real.parent()?].into_iter().find_map(foreign)
 }
 

@@ -39,7 +39,7 @@ impl<'a> Declared<'a> {
             return Err(LoadError::NotAFolder { path: dir.to_owned() });
         }
         let problems = Problems::new(PROJECT_FILE);
-        let text = match root.text(PROJECT_FILE, MAX_TEXT) {
+        let text = match root.by_values().text(PROJECT_FILE, MAX_TEXT) {
             Ok(text) => text,
             Err(FileError::NotFound) => {
                 return Err(LoadError::NoProject { dir: dir.to_owned() });

@@ -64,7 +64,7 @@ impl Project {
         &self.name
     }
 
-    /// Its folder, absolute.
+    /// The absolute path of its folder.
     pub fn root(&self) -> &Path {
         &self.root
     }

@@ -1,4 +1,4 @@
-//! The last phase of loading: what was planned is opened.
+//! The last phase of loading opens the databases, servers and providers of the plan.
 
 use std::{path::Path, sync::Arc};
 
@@ -118,7 +118,8 @@ impl<'a> Opening<'a> {
     fn new(plan: &'a Plan<'a>, trust: &'a TrustDecision) -> Self {
         let Declared { options, problems, root, state, file, parts, .. } = &plan.bound.declared;
         let mode = if problems.has_errors() { Mode::Inspect } else { options.mode };
-        let (given, held) = (options.store.as_deref(), trust.reason.as_ref());
+        // A command that only inspects reads the store too.
+        let (given, held) = (options.store.as_deref(), trust.untrusted.as_ref());
         let sessions = Sessions::new(&file.sessions, state, given, &plan.bound.secrets, held);
         let artifacts = file.artifacts.as_ref();
         let artifacts = artifacts.map(|section| build_artifacts(section, state, &sessions));
@@ -217,7 +218,7 @@ impl<'a> Opening<'a> {
             &self.sessions,
             root.path(),
             (&*weak, &*declared),
-            (secrets, self.trust.reason.as_ref()),
+            (secrets, self.trust.untrusted.as_ref()),
             problems,
         );
         (tools, approvals)

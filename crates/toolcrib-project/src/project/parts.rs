@@ -58,7 +58,7 @@ pub(super) struct ProjectAgent {
 #[derive(Clone)]
 pub(super) struct ProjectModels {
     pub(super) chosen: ChosenModels,
-    /// Those with a project name.
+    /// The models with a project name.
     pub(super) declared: Vec<DeclaredModel>,
     pub(super) prices: Prices,
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use toolcrib_core::Digest;
 use toolcrib_engine::Redactor;
 
 use super::{bound::Bound, declared::Declared, models::plan_models, parts::ProjectModels};
@@ -14,7 +13,7 @@ use crate::{
     },
     error::LoadError,
     file::PROJECT_FILE,
-    powers::powers,
+    powers::{facts, powers},
     read::owner::FileOwner,
     user::{
         lock::{Lock, PinFiles},
@@ -23,6 +22,7 @@ use crate::{
         trust::{
             consent::{Review, TrustDecision},
             decide,
+            facts::Facts,
         },
     },
 };
@@ -157,13 +157,9 @@ impl Plan<'_> {
         if state.is_default() {
             owned.extend(FileOwner::at(state.path()));
         }
-        let mut digest = root.reads().digest_below(root.path());
-        let foreign: Vec<_> = powers.iter().flat_map(|power| &power.foreign).collect();
-        if !foreign.is_empty() {
-            // A changed owner of a program outside needs new consent.
-            digest = Digest::of_all([digest, Digest::of(format!("{foreign:?}"))].iter());
-        }
-        Review { folder, powers, digest, owned }
+        let facts =
+            if is_project { facts(parts, &self.bound.skills, &powers) } else { Facts::default() };
+        Review { folder, powers, facts, owned }
     }
 }
 

@@ -35,13 +35,33 @@ struct FileRecord {
     owner: Option<(u32, u32)>,
     /// Kept for a second reader, unless it is large.
     text: Option<Arc<str>>,
+    judged: Judged,
+}
+
+/// How the user's consent depends on a file. A file that is read in both ways is judged as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) enum Judged {
+    /// By the values that are taken from it; a text for a model is none.
+    ByValues,
+    /// By its bytes.
+    #[default]
+    AsAWhole,
 }
 
 impl ReadFiles {
     /// The text of a file by its resolved path, of at most `limit` bytes, without a byte order
     /// mark.
-    pub(crate) fn text(&self, path: &Path, limit: u64) -> Result<String, FileError> {
-        let kept = self.with(|files| files.by_path.get(path)?.text.clone());
+    pub(crate) fn text(
+        &self,
+        path: &Path,
+        limit: u64,
+        judged: Judged,
+    ) -> Result<String, FileError> {
+        let kept = self.with(|files| {
+            let record = files.by_path.get_mut(path)?;
+            record.judged = record.judged.max(judged);
+            record.text.clone()
+        });
         if let Some(text) = kept {
             return Ok(text.as_ref().to_owned());
         }
@@ -49,7 +69,7 @@ impl ReadFiles {
         let digest = Digest::of(&bytes);
         let text = decoded(bytes)?;
         let kept = (limit <= MAX_TEXT).then(|| Arc::from(text.as_str()));
-        self.note(path, FileRecord { digest, owner: Some(owner), text: kept });
+        self.note(path, FileRecord { digest, owner: Some(owner), text: kept, judged });
         Ok(text)
     }
 
@@ -69,23 +89,24 @@ impl ReadFiles {
                 (Digest::of(format!("{stamp:?}")), owner)
             }
         };
-        self.note(path, FileRecord { digest, owner, text: None });
+        self.note(path, FileRecord { digest, owner, text: None, judged: Judged::AsAWhole });
     }
 
     /// Records the target of a symlink.
     pub(crate) fn link(&self, link: &Path, to: &Path) {
         let digest = Digest::of(to.as_os_str().as_encoded_bytes());
-        self.note(link, FileRecord { digest, owner: None, text: None });
+        self.note(link, FileRecord { digest, owner: None, text: None, judged: Judged::AsAWhole });
     }
 
-    /// The digest of the files read below a folder, and of their paths.
-    pub(crate) fn digest_below(&self, folder: &Path) -> Digest {
+    /// The digests of the files below a folder that are judged as a whole, by their path in it. A
+    /// symlink has that of its target's path.
+    pub(crate) fn digests_below(&self, folder: &Path) -> BTreeMap<PathBuf, Digest> {
         self.with(|files| {
-            let below = files.by_path.iter().filter_map(|(path, seen)| {
-                let path = path.strip_prefix(folder).ok()?;
-                Some([Digest::of(path.as_os_str().as_encoded_bytes()), seen.digest])
+            let whole = files.by_path.iter().filter(|(_, seen)| seen.judged == Judged::AsAWhole);
+            let below = whole.filter_map(|(path, seen)| {
+                Some((path.strip_prefix(folder).ok()?.to_owned(), seen.digest))
             });
-            Digest::of_all(below.flatten().collect::<Vec<_>>().iter())
+            below.collect()
         })
     }
 
@@ -110,9 +131,11 @@ impl ReadFiles {
         self.with(|files| *files = Files { closed: true, by_path: BTreeMap::new() });
     }
 
-    fn note(&self, path: &Path, seen: FileRecord) {
+    fn note(&self, path: &Path, mut seen: FileRecord) {
         self.with(|files| {
             if !files.closed {
+                let before = files.by_path.get(path).map(|before| before.judged);
+                seen.judged = seen.judged.max(before.unwrap_or(seen.judged));
                 files.by_path.insert(path.to_owned(), seen);
             }
         });

@@ -8,7 +8,10 @@ use std::{
 
 use toolcrib_config::{Diagnostic, Located, Problems, Spot, suggest};
 
-use super::{reads::ReadFiles, text_file::FileError};
+use super::{
+    reads::{Judged, ReadFiles},
+    text_file::FileError,
+};
 
 /// The real path of the folder of a project, or of a plugin in it.
 #[derive(Debug, Clone)]
@@ -18,6 +21,8 @@ pub(crate) struct Root {
     before: Arc<str>,
     /// The files of the project read so far, including its plugins'.
     reads: ReadFiles,
+    /// How the user's consent depends on the files that are read through it.
+    judged: Judged,
 }
 
 /// A file that need not be in the project.
@@ -35,7 +40,8 @@ impl Root {
     /// # Errors
     /// When the folder does not exist.
     pub(crate) fn new(dir: &Path) -> io::Result<Self> {
-        Ok(Self { path: dir.canonicalize()?, before: Arc::default(), reads: ReadFiles::default() })
+        let (before, reads, judged) = Default::default();
+        Ok(Self { path: dir.canonicalize()?, before, reads, judged })
     }
 
     /// The root of a plugin whose folder is inside this one: its paths cannot lead out of that
@@ -43,7 +49,13 @@ impl Root {
     pub(crate) fn of_plugin(&self, relative: &str) -> Result<Self, FileError> {
         let path = self.folder(relative)?;
         let before = format!("{}/", relative.trim_end_matches('/')).into();
-        Ok(Self { path, before, reads: self.reads.clone() })
+        Ok(Self { path, before, reads: self.reads.clone(), judged: self.judged })
+    }
+
+    /// The same folder, for files whose values the reader compares, or that contain a text for a model:
+    /// the user's consent does not depend on their bytes.
+    pub(crate) fn by_values(&self) -> Self {
+        Self { judged: Judged::ByValues, ..self.clone() }
     }
 
     pub(crate) fn reads(&self) -> &ReadFiles {
@@ -139,7 +151,7 @@ impl Root {
 
     /// The text of a file of the project, of at most `limit` bytes.
     pub(crate) fn text(&self, relative: &str, limit: u64) -> Result<String, FileError> {
-        self.reads.text(&self.resolve(relative)?, limit)
+        self.reads.text(&self.resolve(relative)?, limit, self.judged)
     }
 
     /// The text of a file that the project names; problems are recorded at that position.

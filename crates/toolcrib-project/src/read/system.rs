@@ -11,6 +11,8 @@ use crate::file::SystemText;
 pub(crate) fn system_text(text: &SystemText, root: &Root, problems: &Problems) -> Option<Arc<str>> {
     match text {
         SystemText::Here(text) => Some(Arc::clone(text)),
-        SystemText::File(file) => root.named_text(file, MAX_TEXT, problems).map(Arc::from),
+        SystemText::File(file) => {
+            root.by_values().named_text(file, MAX_TEXT, problems).map(Arc::from)
+        }
     }
 }

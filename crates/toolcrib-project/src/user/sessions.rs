@@ -7,7 +7,7 @@ use std::{
 
 use parking_lot::Mutex;
 use toolcrib_core::{SessionRetention, SessionStore as _, SessionStoreError, Store};
-use toolcrib_store::{PostgresStore, SqliteStore};
+use toolcrib_store::{PostgresStore, ServerFinding, SqliteStore};
 
 use super::{secrets::ProjectSecrets, state::StateFolder};
 use crate::file::{SessionsSection, StorePlace};
@@ -43,6 +43,7 @@ enum SessionPlace {
 #[derive(Debug)]
 struct StoreServer {
     url: StoreUrl,
+    accept_loss: bool,
     /// With the time of the last removal.
     opened: Mutex<Option<(PostgresStore, Instant)>>,
 }
@@ -100,7 +101,8 @@ impl Sessions {
         };
         let place = match url {
             Some(url) => {
-                SessionPlace::Server(Arc::new(StoreServer { url, opened: Mutex::default() }))
+                let (accept_loss, opened) = (section.accept_loss, Mutex::default());
+                SessionPlace::Server(Arc::new(StoreServer { url, accept_loss, opened }))
             }
             None => SessionPlace::File {
                 state: state.clone(),
@@ -147,6 +149,17 @@ impl Sessions {
         }
     }
 
+    /// Inspects the server of the store; `None` if it is a file. Blocking.
+    ///
+    /// # Errors
+    /// [`SessionStoreError`], with the database.
+    pub fn inspect(&self) -> Result<Option<Vec<ServerFinding>>, SessionStoreError> {
+        match &self.place {
+            SessionPlace::Server(server) => server.connect()?.inspect().map(Some),
+            SessionPlace::File { .. } => Ok(None),
+        }
+    }
+
     /// Opens the store to inspect or delete sessions; `None` if there is none. Blocking.
     ///
     /// # Errors
@@ -163,6 +176,10 @@ impl Sessions {
 }
 
 impl StoreServer {
+    fn connect(&self) -> Result<PostgresStore, SessionStoreError> {
+        Ok(PostgresStore::connect(&self.url.get()?)?.accept_loss(self.accept_loss))
+    }
+
     fn open(&self, retention: &SessionRetention) -> Result<Arc<dyn Store>, SessionStoreError> {
         let mut opened = self.opened.lock();
         let (store, pruned) = match &mut *opened {
@@ -171,7 +188,7 @@ impl StoreServer {
             }
             Some((store, pruned)) => (store, pruned),
             none => {
-                let new = (PostgresStore::connect(&self.url.get()?)?, Instant::now());
+                let new = (self.connect()?, Instant::now());
                 let (store, pruned) = none.insert(new);
                 (store, pruned)
             }

@@ -6,7 +6,7 @@ use toolcrib_project::{LoadError, LoadOptions, PROJECT_FILE, Project};
 
 use crate::folder::{DATABASE, Folder, TOOL};
 
-/// Each section has a mistake of its own keys, and one in a name that another section declares.
+/// Each section has a mistake in its own keys and one in a name that another section declares.
 const PROJECT: &str = r#"
 convert_text_arguments = "yes"
 mcp_files = ["servers.json", "absent.json"]

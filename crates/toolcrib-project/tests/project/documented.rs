@@ -5,15 +5,13 @@ use toolcrib_core::Annotations;
 use crate::folder::Folder;
 
 /// The pages that say how a project file is written.
-pub(crate) const PAGES: [&str; 11] = [
+pub(crate) const PAGES: [&str; 9] = [
     include_str!("../../../../docs/project-file.md"),
     include_str!("../../../../docs/files.md"),
     include_str!("../../../../docs/openapi.md"),
-    include_str!("../../../../docs/terminal.md"),
     include_str!("../../../../docs/memory.md"),
-    include_str!("../../../../docs/delegation.md"),
     include_str!("../../../../docs/web.md"),
-    include_str!("../../../../docs/hooks.md"),
+    include_str!("../../../../docs/approvals.md"),
     include_str!("../../../../docs/mcp.md"),
     include_str!("../../../../docs/reliability.md"),
     include_str!("../../../../docs/oauth.md"),

@@ -193,7 +193,9 @@ pub(crate) fn reference() -> String {
     let mut page = String::from(
         "# All keys\n\nEvery key that Toolcrib reads in a `toolcrib.toml`, from the code that reads it. An unknown key \
          is an error.\nExamples and comments are those of [the project file](project-file.md), \
-         [files](files.md), [OpenAPI documents](openapi.md), [terminal](terminal.md),\n[memory](memory.md), [child agents](delegation.md), [the web](web.md), [MCP servers](mcp.md), [logins](oauth.md) and [reliability rules](reliability.md). A test writes this page anew with \
+         [files, terminal and code](files.md), [OpenAPI documents](openapi.md), [memory, tasks, questions and child agents](memory.md), \
+         [the web](web.md), [hooks](approvals.md#hooks), [MCP servers](mcp.md), [logins](oauth.md) and \
+         [reliability rules](reliability.md). A test rewrites this page with \
          `INSTA_UPDATE=always`.\n",
     );
     for (at, line) in lines.iter().enumerate() {
@@ -236,5 +238,5 @@ fn the_reference_of_keys_is_current() {
     if env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
         fs::write(&path, &page).unwrap();
     }
-    assert_eq!(fs::read_to_string(path).unwrap(), page, "INSTA_UPDATE=always writes the page anew");
+    assert_eq!(fs::read_to_string(path).unwrap(), page, "INSTA_UPDATE=always rewrites the page");
 }

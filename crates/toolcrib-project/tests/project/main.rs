@@ -44,4 +44,5 @@ mod task;
 mod template;
 mod terminal;
 mod tool_search;
+mod trust_rules;
 mod web;

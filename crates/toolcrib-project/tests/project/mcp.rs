@@ -45,10 +45,39 @@ fn documented_servers_load_in_order_and_are_not_started() {
 }
 
 #[test]
+fn a_missing_file_of_servers_is_one_error() {
+    let folder = Folder::with(
+        r#"
+mcp_files = ["missing.json"]
+policy_default = "allow"
+[mcp.git]
+command = "true"
+[mcp.files]
+trusted = true
+[[personality]]
+name = "default"
+mcp_servers = ["files", "gti"]
+exclude = ["mcp__files__write"]
+[[policy]]
+effect = "deny"
+tool = ["mcp__files__*"]
+mcp_server = ["files"]
+origin = ["mcp:files"]
+"#,
+    );
+    // The second is a mistake whatever the file contains.
+    insta::assert_snapshot!(folder.problems(), @r#"
+    toolcrib.toml:2:14: `missing.json` does not exist
+    toolcrib.toml:10:25: unknown MCP server `gti`
+        help: did you mean `git`?
+    "#);
+}
+
+#[test]
 fn everything_that_is_wrong_with_servers_is_said_at_its_place() {
     let folder = Folder::with(
         r#"
-mcp_files = [".mcp.json", "missing.json"]
+mcp_files = [".mcp.json"]
 policy_default = "allow"
 [mcp]
 flat = 1
@@ -112,7 +141,6 @@ toolset = "mcp"
 } }"#,
     );
     insta::assert_snapshot!(folder.problems(), @r#"
-    toolcrib.toml:2:27: `missing.json` does not exist
     toolcrib.toml:5:8: `flat` is not an MCP server
         help: write `[mcp.NAME]`, with a name of your choice, and below it `command` for a program, or `url`
     toolcrib.toml:8:7: `command` and `url` both say where the server is

@@ -172,11 +172,9 @@ impl ApprovalStore for PostgresStore {
             seal: Arc::clone(seal),
         })?;
         // Synced: a person does not decide twice.
-        let settle = "UPDATE toolcrib.approvals SET settlement = $2, until_ms = $4,
-            arguments = CASE WHEN $3 THEN arguments END
-            WHERE id = $1 AND closed IS NULL AND settlement IS NULL RETURNING id";
+        let settle = "SELECT toolcrib.settle($1, $2, $3, $4)";
         let values = params![id.to_owned(), frozen, *is_approved, signed(*until_ms)];
-        if !self.written(settle, values)?.is_empty() {
+        if self.written(settle, values)?.iter().any(|row| row.get(0)) {
             return Ok(());
         }
         let found = self.approval(id)?;

@@ -3,6 +3,7 @@
 mod approvals;
 mod artifacts;
 mod connect;
+mod inspect;
 mod kv;
 mod marks;
 mod read;
@@ -11,6 +12,7 @@ mod schema;
 mod search;
 mod sessions;
 mod usage;
+mod work;
 mod write;
 
 use std::{
@@ -29,8 +31,8 @@ use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::{Row, types::ToSql};
 use toolcrib_core::{ArtifactStore, LeaseTimes, SessionStoreError, Store, StoreId};
 
-pub use self::marks::PostgresMarks;
 use self::{artifacts::PostgresArtifacts, connect::shown};
+pub use self::{inspect::ServerFinding, marks::PostgresMarks};
 use crate::{frozen::FrozenError, unsaved::UnsavedKeys};
 
 /// The times of leases by default: a server's clock is the only one, so a crash is found out soon.
@@ -43,7 +45,7 @@ const LEASE: LeaseTimes =
 /// All times are of the server's clock. Each method is one statement, so one round trip; one more prepares it
 /// the first time on a connection. A write survives a crash of the server only if it contains the intent of
 /// a call that may not be repeated, or precedes such a write; a writer learns of one that was lost. The
-/// server must have `fsync` on, and with replicas that may replace it, synchronous ones.
+/// server must have `fsync` on, unless the loss is [accepted](Self::accept_loss), and with replicas that may replace it, synchronous ones.
 ///
 /// Methods block, in an async context too. Clones share up to 16 connections, each of which has prepared
 /// statements: a pooler between must keep one server connection per client connection.
@@ -51,6 +53,9 @@ const LEASE: LeaseTimes =
 pub struct PostgresStore {
     database: Arc<Database>,
     lease_times: LeaseTimes,
+    /// Whether the intent of a call may be acknowledged and lost.
+    may_lose: bool,
+    accepts_loss: bool,
 }
 
 /// Connections to one database.
@@ -87,7 +92,19 @@ impl PostgresStore {
     pub fn connect(url: &str) -> Result<Self, SessionStoreError> {
         let database = Database::connect(url)?;
         schema::prepare(&database)?;
-        Ok(Self { database: Arc::new(database), lease_times: LEASE })
+        let durable = database.query("opened", inspect::IS_DURABLE, params![])?;
+        let may_lose = !durable.iter().all(|row| row.get(0));
+        let database = Arc::new(database);
+        Ok(Self { database, lease_times: LEASE, may_lose, accepts_loss: false })
+    }
+
+    /// Declares that the server may lose an acknowledged intent, whose call is then made twice. Default:
+    /// `false`, and where `fsync` is off, the intent of a call that may not be repeated is refused with
+    /// [`NotDurable`](SessionStoreError::NotDurable).
+    #[must_use]
+    pub fn accept_loss(mut self, accepts: bool) -> Self {
+        self.accepts_loss = accepts;
+        self
     }
 
     /// Sets the times of leases. Default: 5 seconds, renewed every second.
@@ -154,7 +171,7 @@ impl Database {
         Ok(Self { id, shown, pool, runtime: Some(runtime), round_trips, unsaved })
     }
 
-    /// Sends one statement, which is a transaction of its own.
+    /// Runs one statement in a transaction of its own.
     fn query(
         &self,
         doing: &'static str,

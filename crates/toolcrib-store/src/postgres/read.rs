@@ -16,13 +16,18 @@ use super::{
 use crate::{frozen::FrozenError, session::owner_key};
 
 /// The columns of [`PostgresStore::info_of`].
+macro_rules! info {
+    () => {
+        "id, name, personality, created_ms, used_ms, turns, title, bytes, is_running, ended, \
+            cardinality(submitted)"
+    };
+}
+pub(super) use info;
+
+/// Sessions of an owner.
 macro_rules! info_of {
     ($condition:literal) => {
-        concat!(
-            "SELECT id, name, personality, created_ms, used_ms, turns, title, bytes, is_running, ended
-                FROM toolcrib.sessions WHERE owner = $1 ",
-            $condition
-        )
+        concat!("SELECT ", info!(), " FROM toolcrib.sessions WHERE owner = $1 ", $condition)
     };
 }
 
@@ -54,12 +59,18 @@ impl PostgresStore {
         owner: &SessionOwner,
         limit: usize,
     ) -> Result<Vec<SessionInfo>, SessionStoreError> {
-        let listed = info_of!("AND turns > 0 ORDER BY used_ms DESC, id DESC LIMIT $2");
+        let listed = info_of!(
+            "AND (turns > 0 OR submitted <> '{}') ORDER BY used_ms DESC, id DESC LIMIT $2"
+        );
         let rows = self.read(listed, params![owner_key(owner), signed(limit as u64)])?;
         rows.iter().map(|row| self.info_of(row, owner)).collect()
     }
 
-    fn info_of(&self, row: &Row, owner: &SessionOwner) -> Result<SessionInfo, SessionStoreError> {
+    pub(super) fn info_of(
+        &self,
+        row: &Row,
+        owner: &SessionOwner,
+    ) -> Result<SessionInfo, SessionStoreError> {
         let name: Option<String> = row.get(1);
         let name = name.map(Arc::from);
         let new = NewSession { owner: owner.clone(), name, personality: text(row, 2) };
@@ -68,6 +79,7 @@ impl PostgresStore {
         info.turns = u32::try_from(row.get::<_, i32>(5)).unwrap_or_default();
         info.title = text(row, 6);
         info.bytes = unsigned(row, 7);
+        info.submitted = u32::try_from(row.get::<_, i32>(10)).unwrap_or_default();
         if info.turns > 0 {
             info.last_turn = Some(match (row.get(8), row.get::<_, Option<&str>>(9)) {
                 (false, Some(ended)) => {

@@ -8,7 +8,7 @@ use super::Database;
 
 /// The steps from an empty schema to the present format. A step is never changed once it is published: a
 /// new one follows it. Programs of the format before may go on meanwhile, so a step only adds.
-const MIGRATIONS: [&str; 1] = [include_str!("schema.sql")];
+const MIGRATIONS: [&str; 2] = [include_str!("schema.sql"), include_str!("work.sql")];
 
 /// The present format: the number of migrations.
 const FORMAT: i64 = MIGRATIONS.len() as i64;

@@ -3,9 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use toolcrib_core::{
-    __internal::millis, FoundMessage, LeaseTimes, NewSession, SentPart, SessionHistory,
-    SessionInfo, SessionLease, SessionOwner, SessionRecord, SessionRetention, SessionSearch,
-    SessionStore, SessionStoreError, StoreId, StoredRun, StoredSession, TracedEvent,
+    __internal::millis, ClaimedSession, FoundMessage, LeaseTimes, NewSession, SentPart,
+    SessionHistory, SessionInfo, SessionLease, SessionOwner, SessionRecord, SessionRetention,
+    SessionSearch, SessionStore, SessionStoreError, StoreId, StoredRun, StoredSession, TracedEvent,
 };
 
 use super::{PostgresStore, now, params, signed, unsigned, unsynced};
@@ -175,20 +175,21 @@ impl SessionStore for PostgresStore {
         }
     }
 
-    fn renew(&self, lease: &SessionLease, time: Duration) -> Result<(), SessionStoreError> {
+    fn renew(&self, lease: &SessionLease, time: Duration) -> Result<bool, SessionStoreError> {
         let renew = concat!(
             "WITH renewed AS (
                 UPDATE toolcrib.sessions SET lease_until_ms = ",
             now!(),
-            " + $3 WHERE id = $1 AND lease = $2 RETURNING id)
-            SELECT id, ",
+            " + $3 WHERE id = $1 AND lease = $2
+                RETURNING is_running AND turns = cancelled_turn AS is_cancelled)
+            SELECT is_cancelled, ",
             unsynced!(),
             " FROM renewed"
         );
         let (id, token) = (lease.session.to_string(), lease.token.to_string());
-        match self.written(renew, params![id, token, signed(millis(time))])?.is_empty() {
-            true => Err(SessionStoreError::LeaseLost { session: Arc::clone(&lease.session) }),
-            false => Ok(()),
+        match self.written(renew, params![id, token, signed(millis(time))])?.first() {
+            None => Err(SessionStoreError::LeaseLost { session: Arc::clone(&lease.session) }),
+            Some(row) => Ok(row.get(0)),
         }
     }
 
@@ -207,6 +208,27 @@ impl SessionStore for PostgresStore {
 
     fn lease_times(&self) -> LeaseTimes {
         self.lease_times
+    }
+
+    fn submit(
+        &self,
+        owner: &SessionOwner,
+        id: &str,
+        message: &str,
+    ) -> Result<(), SessionStoreError> {
+        self.submit_message(owner, id, message)
+    }
+
+    fn claim(
+        &self,
+        owner: Option<&SessionOwner>,
+        time: Duration,
+    ) -> Result<Option<ClaimedSession>, SessionStoreError> {
+        self.claim_session(owner, time)
+    }
+
+    fn cancel(&self, owner: &SessionOwner, id: &str) -> Result<bool, SessionStoreError> {
+        self.cancel_work(owner, id)
     }
 
     fn write(
@@ -246,7 +268,8 @@ impl SessionStore for PostgresStore {
             now!(),
             " - $2 AND turns = 0 AND name IS NULL OR id IN (SELECT id FROM
                 (SELECT id, sum(bytes) OVER (ORDER BY used_ms DESC, id DESC) AS total
-                    FROM toolcrib.sessions) AS totals WHERE total > $3::bigint)) RETURNING id"
+                    FROM toolcrib.sessions) AS totals WHERE total > $3::bigint))
+                AND submitted = '{}' RETURNING id"
         ));
         let others = concat!(
             "WITH kv AS (DELETE FROM toolcrib.kv WHERE expires_ms <= toolcrib.now_ms()),

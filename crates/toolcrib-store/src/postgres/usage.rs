@@ -69,7 +69,7 @@ const ADD: &str = concat!(
 pub(super) struct UsageRows {
     pub(super) kinds: Vec<&'static str>,
     pub(super) names: Vec<Vec<u8>>,
-    /// Those of all rows, one after the other.
+    /// The counts of all rows, one after the other.
     pub(super) counts: Vec<i64>,
     pub(super) costs: Vec<f64>,
     /// The shared texts, by their digests.

@@ -13,22 +13,24 @@ use super::{
 };
 use crate::{
     frozen::FrozenError,
-    session::{BEGAN_TWICE, OUTSIDE_TURN, out_of_order},
+    session::{BEGAN_TWICE, NOT_SUBMITTED, OUTSIDE_TURN, out_of_order},
 };
 
 /// Locks the row of the session, compares and numbers, and adds the records.
 macro_rules! records {
-    () => {
+    ($set:literal, $condition:literal) => {
         concat!(
             "WITH written AS (
                 UPDATE toolcrib.sessions SET writes = writes + 1, used_ms = ",
             now!(),
             ", turns = turns + $4, records = records + $5, is_running = coalesce($6, is_running),
                 title = CASE WHEN turns = 0 AND $4 > 0 THEN $7 ELSE title END,
-                ended = coalesce($8, ended), bytes = bytes + $9
-                WHERE id = $1 AND lease = $2 AND writes >= $3
-                    AND is_running = coalesce($10, is_running)
-                RETURNING id, owner, writes, used_ms, turns - $4 AS turn, records - $5 AS position
+                ended = coalesce($8, ended), bytes = bytes + $9, is_due = is_due AND $4 = 0",
+            $set,
+            " WHERE id = $1 AND lease = $2 AND writes >= $3
+                    AND is_running = coalesce($10, is_running)",
+            $condition,
+            " RETURNING id, owner, writes, used_ms, turns - $4 AS turn, records - $5 AS position
             ), added AS (
                 INSERT INTO toolcrib.records (session, position, turn, at_ms, kind, body, words)
                 SELECT id, written.position + n, written.turn + later, used_ms, kind, body,
@@ -41,14 +43,18 @@ macro_rules! records {
 }
 
 /// The records alone, as most writes are.
-const RECORDS: &str = concat!(records!(), " SELECT writes, ", unsynced!(), " FROM written");
-const SYNCED_RECORDS: &str = concat!(records!(), " SELECT writes FROM written");
+const RECORDS: &str = concat!(records!("", ""), " SELECT writes, ", unsynced!(), " FROM written");
+const SYNCED_RECORDS: &str = concat!(records!("", ""), " SELECT writes FROM written");
 
-/// The records with parts of requests, and with usage.
+/// The records with parts of requests, with usage, and with a submitted message that is taken.
 macro_rules! all {
     () => {
         concat!(
-            records!(),
+            records!(
+                ", taken = coalesce($23::bigint, taken),
+                    submitted = CASE WHEN $23::bigint IS NULL THEN submitted ELSE submitted[2:] END",
+                " AND ($23::bigint IS NULL OR taken + 1 = $23::bigint AND submitted <> '{}')"
+            ),
             ", parts AS (
                 INSERT INTO toolcrib.parts (digest, body, used_ms)
                 SELECT digest, body, used_ms FROM written, unnest($15::text[], $16::bytea[])
@@ -89,6 +95,8 @@ struct Batch {
     bodies: Vec<String>,
     words: Vec<Option<String>>,
     sent: BTreeMap<Digest, Arc<str>>,
+    /// The number of the submitted message that the turn runs.
+    taken: Option<i64>,
     spent: Vec<UsageEntry>,
     /// Whether the write must survive a crash of the server.
     is_synced: bool,
@@ -98,6 +106,10 @@ impl Batch {
     fn add(&mut self, record: &SessionRecord) -> Result<Result<(), &'static str>, FrozenError> {
         if let SessionRecord::Spent(entries) = record {
             self.spent.extend_from_slice(entries);
+            return Ok(Ok(()));
+        }
+        if let SessionRecord::Taken(number) = record {
+            self.taken = Some(signed(*number));
             return Ok(Ok(()));
         }
         let begins = matches!(record, SessionRecord::TurnBegan { .. });
@@ -164,7 +176,7 @@ impl Batch {
             self.bodies,
             self.words,
         ];
-        let has_more = !(self.sent.is_empty() && self.spent.is_empty());
+        let has_more = self.taken.is_some() || !(self.sent.is_empty() && self.spent.is_empty());
         if has_more {
             let keys: Vec<_> = self.sent.keys().map(ToString::to_string).collect();
             let digests: Vec<_> =
@@ -175,6 +187,7 @@ impl Batch {
             parts.extend(digests.iter().cloned().zip(sent));
             let (texts, bodies): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
             values.extend(params![texts, bodies, keys, digests, kinds, names, counts, costs]);
+            values.extend(params![self.taken]);
         }
         let sql = match (has_more, self.is_synced) {
             (false, false) => RECORDS,
@@ -198,6 +211,10 @@ impl PostgresStore {
         for record in records {
             let added = batch.add(record).map_err(|error| self.database.frozen(&error))?;
             added.map_err(|what| out_of_order(&lease.session, what))?;
+        }
+        if batch.is_synced && self.may_lose && !self.accepts_loss {
+            let store = self.database.shown.clone();
+            return Err(SessionStoreError::NotDurable { store });
         }
         let needs_running = batch.needs_running;
         let statement = batch.statement(lease, seen);
@@ -225,6 +242,7 @@ impl PostgresStore {
                 SessionStoreError::WritesLost { session }
             }
             Some(_) if needs_running == Some(true) => out_of_order(&session, OUTSIDE_TURN),
+            Some(row) if !row.get::<_, bool>(1) => out_of_order(&session, NOT_SUBMITTED),
             Some(_) => out_of_order(&session, BEGAN_TWICE),
         })
     }

@@ -194,6 +194,8 @@ impl ApprovalStore for SqliteStore {
                     settlement.seal
                 ],
             )?;
+            let due = "UPDATE sessions SET is_due = 1 WHERE id = ?1";
+            transaction.execute(due, [found.call.session])?;
             Ok(Ok(()))
         }))
     }

@@ -13,6 +13,7 @@ mod read;
 mod search;
 mod unsigned;
 mod usage;
+mod work;
 mod write;
 
 use std::{
@@ -26,9 +27,9 @@ use rusqlite::{
     Connection, ErrorCode, OptionalExtension as _, Transaction, TransactionBehavior, params,
 };
 use toolcrib_core::{
-    __internal::millis, FoundMessage, NewSession, SentPart, SessionHistory, SessionInfo,
-    SessionLease, SessionOwner, SessionRecord, SessionRetention, SessionSearch, SessionStore,
-    SessionStoreError, Store, StoreId, StoredRun, StoredSession, TracedEvent,
+    __internal::millis, ClaimedSession, FoundMessage, NewSession, SentPart, SessionHistory,
+    SessionInfo, SessionLease, SessionOwner, SessionRecord, SessionRetention, SessionSearch,
+    SessionStore, SessionStoreError, Store, StoreId, StoredRun, StoredSession, TracedEvent,
 };
 
 use self::{unsigned::UnsignedInt, write::Durability};
@@ -330,14 +331,14 @@ impl SessionStore for SqliteStore {
         })
     }
 
-    fn renew(&self, lease: &SessionLease, time: Duration) -> Result<(), SessionStoreError> {
+    fn renew(&self, lease: &SessionLease, time: Duration) -> Result<bool, SessionStoreError> {
         self.writing(Durability::Process, |transaction| {
             check_lease(transaction, lease)?;
             transaction.execute(
                 "UPDATE sessions SET lease_until_ms = ?2 WHERE id = ?1",
                 params![lease.session, UnsignedInt(lease_end(time))],
             )?;
-            Ok(())
+            work::is_cancelled(transaction, &lease.session)
         })
     }
 
@@ -349,6 +350,29 @@ impl SessionStore for SqliteStore {
             )?;
             Ok(())
         })
+    }
+
+    fn submit(
+        &self,
+        owner: &SessionOwner,
+        id: &str,
+        message: &str,
+    ) -> Result<(), SessionStoreError> {
+        // The process that submits does not wait for the run.
+        self.writing(Durability::Power, |transaction| work::submit(transaction, owner, id, message))
+    }
+
+    fn claim(
+        &self,
+        owner: Option<&SessionOwner>,
+        time: Duration,
+    ) -> Result<Option<ClaimedSession>, SessionStoreError> {
+        self.writing(Durability::Process, |transaction| work::claim(transaction, owner, time))
+    }
+
+    fn cancel(&self, owner: &SessionOwner, id: &str) -> Result<bool, SessionStoreError> {
+        // A person does not cancel twice.
+        self.writing(Durability::Power, |transaction| work::cancel(transaction, owner, id))
     }
 
     fn write(
@@ -377,10 +401,10 @@ impl SessionStore for SqliteStore {
 
     fn prune(&self, retention: &SessionRetention) -> Result<usize, SessionStoreError> {
         let expired = "DELETE FROM sessions WHERE (lease IS NULL OR lease_until_ms <= ?1)
-            AND (used_ms < ?2 OR used_ms < ?3 AND turns = 0 AND name IS NULL)";
+            AND submitted = '[]' AND (used_ms < ?2 OR used_ms < ?3 AND turns = 0 AND name IS NULL)";
         // The running total counts from the last used session to the first.
         let too_large = "DELETE FROM sessions WHERE (lease IS NULL OR lease_until_ms <= ?1)
-            AND id IN (SELECT id FROM
+            AND submitted = '[]' AND id IN (SELECT id FROM
                 (SELECT id, sum(bytes) OVER (ORDER BY used_ms DESC, id DESC) AS total FROM sessions)
                 WHERE total > ?2)";
         let removed = self.writing(Durability::Process, |transaction| {

@@ -26,7 +26,7 @@ const KEPT_STATEMENTS: usize = 64;
 
 /// The steps from an empty file to the present format. A step is never changed once it is
 /// published: a new one follows it.
-const MIGRATIONS: [&str; 12] = [
+const MIGRATIONS: [&str; 13] = [
     "
     CREATE TABLE sessions (
         id TEXT NOT NULL PRIMARY KEY,
@@ -281,6 +281,15 @@ const MIGRATIONS: [&str; 12] = [
         name TEXT NOT NULL PRIMARY KEY,
         full_at_us INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
+",
+    // What a worker finds: submitted messages, as JSON, settled calls, and turns to be cancelled.
+    "
+    ALTER TABLE sessions ADD COLUMN submitted TEXT NOT NULL DEFAULT '[]';
+    ALTER TABLE sessions ADD COLUMN taken INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE sessions ADD COLUMN is_due INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE sessions ADD COLUMN cancelled_turn INTEGER NOT NULL DEFAULT 0;
+    CREATE INDEX sessions_submitted ON sessions (id) WHERE submitted <> '[]';
+    CREATE INDEX turns_that_run ON turns (session) WHERE ended_ms IS NULL;
 ",
 ];
 

@@ -19,7 +19,7 @@ macro_rules! info_of {
     ($condition:literal) => {
         concat!(
             "SELECT id, name, personality, created_ms, used_ms, sessions.turns, sessions.title, bytes,
-                ended_ms, stopped, error
+                ended_ms, stopped, error, json_array_length(submitted)
                 FROM sessions LEFT JOIN turns ON session = id AND number = sessions.turns ",
             $condition
         )
@@ -59,8 +59,10 @@ pub(super) fn list(
     limit: usize,
 ) -> Result<Vec<SessionInfo>, Failure> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let listed =
-        info_of!("WHERE owner = ?1 AND sessions.turns > 0 ORDER BY used_ms DESC, id DESC LIMIT ?2");
+    let listed = info_of!(
+        "WHERE owner = ?1 AND (sessions.turns > 0 OR submitted <> '[]')
+            ORDER BY used_ms DESC, id DESC LIMIT ?2"
+    );
     all(transaction, listed, params![owner_key(owner), limit], |row| Ok(to_info(row, owner)?))
 }
 
@@ -232,6 +234,7 @@ fn to_info(row: &Row<'_>, owner: &SessionOwner) -> rusqlite::Result<SessionInfo>
     info.turns = row.get(5)?;
     info.title = row.get(6)?;
     info.bytes = unsigned(row, 7)?;
+    info.submitted = row.get(11)?;
     if info.turns > 0 {
         info.last_turn = Some(state(optional(row, 8)?, row.get(9)?, row.get(10)?));
     }

@@ -11,7 +11,7 @@ use toolcrib_core::{
 use super::{Failure, lost, unsigned::UnsignedInt, usage};
 use crate::{
     frozen::{FrozenError, FrozenJson, freeze, thaw},
-    session::{BEGAN_TWICE, OUTSIDE_TURN, now_ms, out_of_order},
+    session::{BEGAN_TWICE, NOT_SUBMITTED, OUTSIDE_TURN, now_ms, out_of_order},
 };
 
 /// The failure that a write survives.
@@ -134,6 +134,9 @@ impl Writer<'_> {
         if let SessionRecord::Spent(entries) = record {
             return self.spent(entries);
         }
+        if let SessionRecord::Taken(number) = record {
+            return self.taken(*number);
+        }
         if !self.is_running {
             return Err(out_of_order(self.session, OUTSIDE_TURN).into());
         }
@@ -173,6 +176,8 @@ impl Writer<'_> {
             let update = "UPDATE sessions SET title = ?2 WHERE id = ?1";
             self.transaction.execute(update, params![self.session, title])?;
         }
+        let update = "UPDATE sessions SET is_due = 0 WHERE id = ?1 AND is_due = 1";
+        self.transaction.execute(update, [self.session])?;
         self.turn += 1;
         self.is_running = true;
         self.transaction.execute(
@@ -188,6 +193,15 @@ impl Writer<'_> {
             ],
         )?;
         Ok(())
+    }
+
+    fn taken(&self, number: u64) -> Result<(), Failure> {
+        let take = "UPDATE sessions SET taken = ?2, submitted = json_remove(submitted, '$[0]')
+            WHERE id = ?1 AND taken + 1 = ?2 AND submitted <> '[]'";
+        match self.transaction.execute(take, params![self.session, UnsignedInt(number)])? {
+            0 => Err(out_of_order(self.session, NOT_SUBMITTED).into()),
+            _ => Ok(()),
+        }
     }
 
     fn message(&mut self, message: &Message) -> Result<(), Failure> {

@@ -85,11 +85,11 @@ fn a_newer_format_is_refused_and_unchanged() {
     let path = folder.path().join("sessions.db");
     drop(SqliteStore::open(&path).unwrap());
     let connection = rusqlite::Connection::open(&path).unwrap();
-    connection.pragma_update(None, "user_version", 13).unwrap();
+    connection.pragma_update(None, "user_version", 14).unwrap();
     drop(connection);
     let error = SqliteStore::open(&path).unwrap_err();
     assert!(
-        matches!(error, SessionStoreError::NewerSchema { found: 13, known: 12, .. }),
+        matches!(error, SessionStoreError::NewerSchema { found: 14, known: 13, .. }),
         "{error}"
     );
     assert!(error.to_string().contains("was written by a newer Toolcrib"), "{error}");
@@ -209,6 +209,9 @@ fn a_file_of_an_older_format_is_converted() {
     let connection = rusqlite::Connection::open(&path).unwrap();
     let to_tenth_format = "DROP TABLE left_out_calls; DROP INDEX messages_of_requests;
         DROP TABLE limits; ALTER TABLE sessions DROP COLUMN writes;
+        DROP INDEX sessions_submitted; DROP INDEX turns_that_run;
+        ALTER TABLE sessions DROP COLUMN submitted; ALTER TABLE sessions DROP COLUMN taken;
+        ALTER TABLE sessions DROP COLUMN is_due; ALTER TABLE sessions DROP COLUMN cancelled_turn;
         ALTER TABLE sessions DROP COLUMN left_out_untrusted; PRAGMA user_version = 10";
     connection.execute_batch(to_tenth_format).unwrap();
     let store = SqliteStore::open(&path).unwrap();

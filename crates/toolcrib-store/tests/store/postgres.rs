@@ -2,9 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
+use serde_json::json;
 use toolcrib_core::{
-    ApprovalMark, MarkStore as _, Message, NewSession, SessionLease, SessionOwner, SessionRecord,
-    SessionStore as _, SessionStoreError, Store as _,
+    ApprovalMark, CallIntent, MarkStore as _, Message, NewSession, SessionLease, SessionOwner,
+    SessionRecord, SessionStore as _, SessionStoreError, Store as _,
 };
 use toolcrib_store::{PostgresMarks, PostgresStore};
 use toolcrib_testbed::PostgresServer;
@@ -23,7 +24,7 @@ pub(crate) fn url() -> Option<String> {
 #[test]
 fn the_store_obeys_the_contracts() {
     let Some(url) = url() else { return };
-    let store = PostgresStore::connect(&url).unwrap();
+    let store = PostgresStore::connect(&url).unwrap().accept_loss(true);
     check_session_store(&store).unwrap();
     check_approval_store(&store).unwrap();
     check_usage_store(&store).unwrap();
@@ -84,6 +85,68 @@ fn a_failed_connection_does_not_tell_the_password() {
     assert!(!error.contains("geheim"), "{error}");
     let error = PostgresStore::connect("postgres://ann:geheim@[").unwrap_err().to_string();
     assert!(error.contains("the URL is invalid") && !error.contains("geheim"), "{error}");
+}
+
+/// The server of the tests has no `fsync`.
+#[test]
+fn an_intent_that_can_vanish_is_refused_unless_the_loss_is_accepted() {
+    let Some(url) = url() else { return };
+    let store = PostgresStore::connect(&url).unwrap();
+    let (_, lease) = leased(&store);
+    let intent = |is_idempotent| {
+        SessionRecord::Intent(CallIntent {
+            call_id: "a".into(),
+            tool: "pay".into(),
+            arguments: json!({}),
+            read_only: false,
+            idempotent: is_idempotent,
+        })
+    };
+    store.write(&lease, 0, &[began(), intent(true)]).unwrap();
+    let refused = store.write(&lease, 0, &[intent(false)]).unwrap_err();
+    assert!(matches!(refused, SessionStoreError::NotDurable { .. }), "{refused}");
+    store.clone().accept_loss(true).write(&lease, 0, &[intent(false)]).unwrap();
+}
+
+#[test]
+fn the_inspection_names_what_the_role_may_not_do() {
+    let Some(url) = url() else { return };
+    let problems = |store: &PostgresStore| -> Vec<&'static str> {
+        let found = store.inspect().unwrap();
+        found.into_iter().filter(|one| one.problem.is_some()).map(|one| one.name).collect()
+    };
+    assert_eq!(problems(&PostgresStore::connect(&url).unwrap()), ["fsync"]);
+    let server = PostgresServer::shared().unwrap();
+    let name = url.rsplit('=').next().unwrap();
+    let grants = format!(
+        "CREATE ROLE reader_{name} LOGIN; GRANT USAGE ON SCHEMA toolcrib TO reader_{name};
+        GRANT SELECT ON ALL TABLES IN SCHEMA toolcrib TO reader_{name};
+        ALTER ROLE reader_{name} SET synchronous_commit = off"
+    );
+    server.psql(name, &grants).unwrap();
+    let reader = PostgresStore::connect(&server.url(&format!("reader_{name}"), name)).unwrap();
+    assert_eq!(problems(&reader), ["fsync", "synchronous_commit", "rights"]);
+}
+
+/// An older program has created the tables, and one writes while a newer one migrates them.
+#[test]
+fn a_migration_adds_to_the_tables_of_an_older_program() {
+    let Some(url) = url() else { return };
+    let server = PostgresServer::shared().unwrap();
+    let name = url.rsplit('=').next().unwrap();
+    server.psql(name, include_str!("../../src/postgres/schema.sql")).unwrap();
+    server.psql(name, "UPDATE toolcrib.format SET version = 1").unwrap();
+    let older = "INSERT INTO toolcrib.sessions (id, owner, personality, created_ms, used_ms)
+        VALUES ('aaaabbbbcccc', '[null,\"ann\"]', 'default', 1, 1)";
+    server.psql(name, older).unwrap();
+    let stores: Vec<_> = std::thread::scope(|scope| {
+        let open = || scope.spawn(|| PostgresStore::connect(&url).unwrap());
+        let opening: Vec<_> = (0..4).map(|_| open()).collect();
+        opening.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    stores[0].submit(&owner(), "aaaabbbbcccc", "Go").unwrap();
+    let claimed = stores[1].claim(None, Duration::from_secs(60)).unwrap().unwrap();
+    assert_eq!(&*claimed.submitted.unwrap().text, "Go");
 }
 
 #[test]

@@ -164,7 +164,7 @@ impl CheckReport {
         self.tried.contains(&clause)
     }
 
-    /// The tested clauses.
+    /// The clauses that the check tested.
     pub fn clauses(&self) -> &BTreeSet<Clause> {
         &self.tried
     }

@@ -64,8 +64,8 @@ impl Answer {
         Self::text("").and_calls(calls)
     }
 
-    /// Adds calls. Those without an id get one, `call_1`, `call_2` …, counted through the
-    /// conversation.
+    /// Adds calls to the answer. Those without an id get one, `call_1`, `call_2` …, counted through
+    /// the conversation.
     pub fn and_calls(mut self, calls: impl IntoIterator<Item = ToolCall>) -> Self {
         self.response.calls.extend(calls);
         self

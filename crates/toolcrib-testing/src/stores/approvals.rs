@@ -9,7 +9,7 @@ use toolcrib_core::{
 };
 use uuid::Uuid;
 
-use super::{StoreViolations, new, outcome, owner};
+use super::{LONG, StoreViolations, began, new, outcome, owner, write};
 
 /// The end of a wait that does not expire during the suite.
 const NEVER_MS: u64 = 1 << 50;
@@ -91,7 +91,7 @@ fn parking(store: &impl ApprovalStore, broken: &mut StoreViolations) -> CheckRes
     broken.unless(is_unknown, "an id that was never given must be unknown");
     let expired = ParkedCall { expires_ms: 1, binding: Digest::of("expired"), ..call.clone() };
     let (first, second) = (store.park(&expired, LIMIT)?, store.park(&expired, LIMIT)?);
-    broken.unless(first.id != second.id, "an expired call must be parked anew");
+    broken.unless(first.id != second.id, "an expired call must be parked again");
     let other = ParkedCall { binding: Digest::of(Uuid::new_v4().to_string()), ..call.clone() };
     let full = store.park(&other, 1);
     let is_full = matches!(full, Err(ApprovalStoreError::TooMany { limit: 1 }));
@@ -193,6 +193,18 @@ fn sessions(
             matches!(unknown, Err(ApprovalStoreError::Store(SessionStoreError::Unknown { .. })));
         broken.unless(is_unknown, "a call must not be parked in a session of another owner");
     }
+    let lease = store.acquire(&owner, &session, LONG)?;
+    write(store, &lease, &[began()])?;
+    store.release(&lease)?;
+    let waits = store.claim(Some(&owner), LONG)?.is_none();
+    broken.unless(waits, "a session whose call waits must not be claimed");
+    store.settle(&parked.id, &settlement(true))?;
+    let claimed = store.claim(Some(&owner), LONG)?;
+    if let Some(claimed) = &claimed {
+        store.release(&claimed.lease)?;
+    }
+    let is_once = claimed.is_some() && store.claim(Some(&owner), LONG)?.is_none();
+    broken.unless(is_once, "a session whose call is settled must be claimed once");
     store.remove(&owner, &session)?;
     let gone = matches!(store.approval(&parked.id), Err(ApprovalStoreError::Unknown { .. }));
     broken.unless(gone, "a removed session must not leave approvals");

@@ -14,7 +14,8 @@ use super::StoreViolations;
 const THREADS: usize = 8;
 const EACH: usize = 10;
 
-/// Tests a store. It uses separate owners, and leaves only artifacts that it could not remove.
+/// Tests a store of artifacts. It uses separate owners, and leaves only artifacts that it could not
+/// remove.
 ///
 /// # Errors
 /// All violations.

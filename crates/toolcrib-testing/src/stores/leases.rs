@@ -47,7 +47,8 @@ fn exclusion(
         matches!(result, Err(SessionStoreError::LeaseLost { .. }))
     };
     broken.unless(lost(write(store, &forged, &[began()])), "a write must require the lease");
-    broken.unless(lost(store.renew(&forged, LONG)), "a renewal must require the lease");
+    let renewed = store.renew(&forged, LONG).map(drop);
+    broken.unless(lost(renewed), "a renewal must require the lease");
     store.release(&forged)?;
     let kept = write(store, &lease, &[began(), ended()]);
     broken.unless(kept.is_ok(), "a lease must not be ended by another");

@@ -22,6 +22,7 @@ mod search;
 mod start;
 mod usage;
 mod violations;
+mod work;
 mod writes;
 
 use std::{fmt, time::Duration};
@@ -40,8 +41,8 @@ use uuid::Uuid;
 /// A lease that does not expire during the suite.
 const LONG: Duration = Duration::from_hours(1);
 
-/// Tests a store. It uses its own owners, but prunes sessions of all owners: pass a store that
-/// contains nothing of value.
+/// Tests a store of sessions. It uses its own owners, but prunes sessions of all owners: pass a
+/// store that contains nothing of value.
 ///
 /// # Errors
 /// All violations.
@@ -52,6 +53,7 @@ pub fn check_session_store(store: &dyn SessionStore) -> Result<(), StoreViolatio
         ("owners", owners::check(store, &mut broken)),
         ("leases", leases::check(store, &mut broken)),
         ("writes", writes::check(store, &mut broken)),
+        ("work", work::check(store, &mut broken)),
         ("search", search::check(store, &mut broken)),
         ("retention", retention::check(store, &mut broken)),
     ];

@@ -13,10 +13,10 @@ use std::{
 use parking_lot::Mutex;
 
 use toolcrib_core::{
-    ApprovalGrant, ApprovalState, ApprovalStore, ApprovalStoreError, FoundMessage, KvArea, KvError,
-    KvStore, KvWrite, NewSession, ParkedCall, SentPart, SessionInfo, SessionLease, SessionOwner,
-    SessionRecord, SessionRetention, SessionSearch, SessionStore, SessionStoreError, Settlement,
-    StoredApproval, StoredRun, StoredSession, TracedEvent,
+    ApprovalGrant, ApprovalState, ApprovalStore, ApprovalStoreError, ClaimedSession, FoundMessage,
+    KvArea, KvError, KvStore, KvWrite, NewSession, ParkedCall, SentPart, SessionInfo, SessionLease,
+    SessionOwner, SessionRecord, SessionRetention, SessionSearch, SessionStore, SessionStoreError,
+    Settlement, StoredApproval, StoredRun, StoredSession, TracedEvent,
 };
 use toolcrib_store::SqliteStore;
 use toolcrib_testing::stores::{
@@ -45,6 +45,11 @@ enum Fault {
     ForgetsLoss,
     LosesWrite,
     NoLock,
+    ForgetsMessage,
+    KeepsMessage,
+    ClaimsTwice,
+    NeverCancels,
+    ForgetsSettled,
     SettlesTwice,
     /// Its machine's clock is ahead by an hour: it takes over each lease that seems to have expired.
     Ahead,
@@ -137,8 +142,40 @@ impl SessionStore for Faulty {
         Ok(lease)
     }
 
-    fn renew(&self, lease: &SessionLease, time: Duration) -> Result<(), SessionStoreError> {
-        self.store.renew(lease, time)
+    fn renew(&self, lease: &SessionLease, time: Duration) -> Result<bool, SessionStoreError> {
+        let is_cancelled = self.store.renew(lease, time)?;
+        Ok(is_cancelled && self.fault != Fault::NeverCancels)
+    }
+
+    fn submit(
+        &self,
+        owner: &SessionOwner,
+        id: &str,
+        message: &str,
+    ) -> Result<(), SessionStoreError> {
+        match self.fault {
+            Fault::ForgetsMessage => self.store.find(&self.owner(owner), id).map(drop),
+            _ => self.store.submit(&self.owner(owner), id, message),
+        }
+    }
+
+    fn claim(
+        &self,
+        owner: Option<&SessionOwner>,
+        time: Duration,
+    ) -> Result<Option<ClaimedSession>, SessionStoreError> {
+        let owner = owner.map(|owner| self.owner(owner));
+        let claimed = self.store.claim(owner.as_ref(), time)?;
+        if let Some(ClaimedSession { lease, .. }) = &claimed
+            && self.fault == Fault::ClaimsTwice
+        {
+            self.store.renew(lease, Duration::ZERO)?;
+        }
+        Ok(claimed)
+    }
+
+    fn cancel(&self, owner: &SessionOwner, id: &str) -> Result<bool, SessionStoreError> {
+        self.store.cancel(&self.owner(owner), id)
     }
 
     fn release(&self, lease: &SessionLease) -> Result<(), SessionStoreError> {
@@ -159,6 +196,11 @@ impl SessionStore for Faulty {
             Fault::NoNul if records.iter().any(text) => {
                 let source = "invalid byte sequence: 0x00".into();
                 Err(SessionStoreError::Io { store: "faulty".into(), doing: "written", source })
+            }
+            Fault::KeepsMessage => {
+                let is_kept = |record: &SessionRecord| !matches!(record, SessionRecord::Taken(_));
+                let all: Vec<_> = records.iter().filter(|one| is_kept(one)).cloned().collect();
+                self.store.write(lease, seen, &all)
             }
             Fault::ForgetsLoss => self.store.write(lease, 0, records),
             Fault::LosesWrite if seen == 40 => Ok(seen),
@@ -239,6 +281,10 @@ fn the_suite_finds_each_fault() {
         (Fault::NoNul, "contents: unexpected error"),
         (Fault::ForgetsLoss, "a writer that has seen more writes than there are must learn it"),
         (Fault::LosesWrite, "a store must keep each write that it has acknowledged"),
+        (Fault::ForgetsMessage, "submitted messages must be counted and listed"),
+        (Fault::KeepsMessage, "a turn must not take a message before its time"),
+        (Fault::ClaimsTwice, "a claimed session must not be claimed again"),
+        (Fault::NeverCancels, "a renewal must tell of a cancellation"),
         (Fault::NoLock, "each of several concurrent writes must have its number"),
     ] {
         let faulty = Faulty::new(fault);
@@ -263,7 +309,15 @@ impl ApprovalStore for Faulty {
     fn settle(&self, id: &str, settlement: &Settlement) -> Result<(), ApprovalStoreError> {
         let is_open = self.store.approval(id)?.state == ApprovalState::Open;
         thread::sleep(Duration::from_millis(1));
-        match self.store.settle(id, settlement) {
+        let settled = self.store.settle(id, settlement);
+        if self.fault == Fault::ForgetsSettled
+            && let Some(session) = &self.store.approval(id)?.call.session
+            && let Some(claimed) = self.store.claim(None, Duration::ZERO)?
+            && claimed.info.id == *session
+        {
+            self.store.release(&claimed.lease)?;
+        }
+        match settled {
             Err(ApprovalStoreError::NotOpen { .. })
                 if is_open && self.fault == Fault::SettlesTwice =>
             {
@@ -292,6 +346,13 @@ impl ApprovalStore for Faulty {
     fn prune_approvals(&self, before_ms: u64) -> Result<usize, ApprovalStoreError> {
         self.store.prune_approvals(before_ms)
     }
+}
+
+#[test]
+fn the_suite_of_approvals_finds_a_session_that_stays_asleep() {
+    let broken = check_approval_store(&Faulty::new(Fault::ForgetsSettled)).unwrap_err();
+    let clause = "a session whose call is settled must be claimed once";
+    assert!(broken.iter().all(|found| found == clause), "{broken}");
 }
 
 #[test]

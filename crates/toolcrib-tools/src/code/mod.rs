@@ -56,7 +56,7 @@ pub enum CodeTool {
 }
 
 impl CodeTool {
-    /// All of them.
+    /// Every tool of the set.
     pub const ALL: [Self; 3] = [Self::Lint, Self::Typecheck, Self::RunTests];
 
     /// Its name, after the prefix of the toolset, if it has one.

@@ -8,7 +8,7 @@ use crate::{
     kind::boxed, terminal::DeclaredShell,
 };
 
-/// It has the keys of `command`, except for the program, its arguments, its input and its exit codes.
+/// The kind has the keys of `command`, except for the program, its arguments, its input and its exit codes.
 pub(crate) const KIND: KindReader = KindReader {
     word: "code",
     keys: &[],

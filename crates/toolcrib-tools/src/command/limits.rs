@@ -41,7 +41,7 @@ impl ProcessLimitsSection {
         }
     }
 
-    /// These limits, and the default ones where none is set.
+    /// The limits, with those of `default` where none is set.
     pub fn or(&self, default: ProcessLimits) -> ProcessLimits {
         fn value<T: Copy>(set: Option<&Located<T>>) -> Option<T> {
             set.map(|set| set.value)

@@ -9,7 +9,7 @@ pub(crate) struct LineSplitter {
 }
 
 impl LineSplitter {
-    /// Of a longer line, only so many bytes are kept.
+    /// Of a longer line, only this number of bytes are kept.
     pub(crate) fn new(most_bytes: usize) -> Self {
         Self { begun: Vec::new(), length: 0, most_bytes }
     }

@@ -101,7 +101,7 @@ impl From<&str> for ArgItem {
 /// The stdin of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Stdin {
-    /// Nothing.
+    /// The program reads an empty stdin.
     #[default]
     None,
     /// The arguments of the call, as one line of compact JSON.

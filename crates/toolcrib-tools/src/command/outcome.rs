@@ -158,7 +158,7 @@ fn beyond(captured: &CapturedOutput) -> usize {
     usize::try_from(captured.total() - head).unwrap_or(usize::MAX)
 }
 
-/// The last characters of an output, of at most so many bytes; none of a blank one.
+/// The last characters of an output, of at most this number of bytes; none of a blank one.
 fn ending(captured: &CapturedOutput, most: usize, cx: &ToolContext) -> Option<String> {
     let bytes = captured.last(most);
     let text = String::from_utf8_lossy(&bytes);

@@ -158,9 +158,9 @@ impl Body {
     /// For the operator.
     fn circumstances(&self, passed: usize, finished: &ProcessOutput) -> String {
         format!(
-            "{} with {passed} arguments and {}: {} after {:.1?}",
+            "{} with {passed} argument{}: {} after {:.1?}",
             self.program.display(),
-            self.limits,
+            if passed == 1 { "" } else { "s" },
             finished.ended,
             finished.duration,
         )

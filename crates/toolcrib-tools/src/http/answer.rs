@@ -191,7 +191,7 @@ fn said(response: &HttpResponse, name: header::HeaderName, cx: &ToolContext) -> 
     Some(shortened(String::from_utf8_lossy(value.as_bytes()).trim(), SHOWN_HEADER, cx))
 }
 
-/// The beginning of a text, of so many characters. Redacted before it is cut: half a secret is none
+/// The beginning of a text, of this number of characters. Redacted before it is cut: half a secret is none
 /// that anybody would know again.
 pub(super) fn shortened(text: &str, chars: usize, cx: &ToolContext) -> String {
     beginning(&cx.redacted(text), chars)

@@ -173,10 +173,8 @@ fn fill_segment(segment: &[Part], args: &Value) -> Result<String, ToolError> {
     match place {
         // Those who read URLs take such segments out, and the path would be another one.
         Some(name) if filled.is_empty() => Err(refused(name, "must not be empty")),
-        Some(name) if is_dot(&filled) => {
-            Err(refused(name, "must not make a part of the path `.` or `..`"))
-        }
-        _ => Ok(filled),
+        Some(name) => check_path(name, &filled).map(|()| filled),
+        None => Ok(filled),
     }
 }
 
@@ -211,7 +209,8 @@ fn fill_value(parts: &[Part], args: &Value) -> Vec<String> {
 }
 
 /// Refuses a text that a server may read as more than a part of one segment: many servers, and what is before
-/// them, decode a path more than once, and some read a backslash as `/`.
+/// them, decode a path more than once, and some read a backslash as `/`. Each value is checked, and the filled
+/// segment, in which several values together may be such a text.
 pub(crate) fn check_path(argument: &str, text: &str) -> Result<(), ToolError> {
     /// More layers of encoding than any value has for a good reason.
     const MOST_LAYERS: usize = 8;
@@ -247,7 +246,7 @@ pub(crate) fn encode(into: &mut String, argument: &str) {
 }
 
 /// Whether URL parsers read a segment as the current or the parent folder.
-pub(crate) fn is_dot(segment: &str) -> bool {
+fn is_dot(segment: &str) -> bool {
     matches!(segment.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..")
 }
 

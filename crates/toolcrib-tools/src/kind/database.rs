@@ -17,7 +17,7 @@ pub enum SqlDatabase {
 }
 
 impl SqlDatabase {
-    /// Its declared name.
+    /// The name by which it is declared.
     pub fn name(&self) -> &str {
         match self {
             Self::Sqlite(database) => database.name(),

@@ -112,7 +112,7 @@ pub trait DeclaredKind: fmt::Debug + Send + Sync {
 /// A tool or its errors; `None` if the project lacks a part of it, which is recorded.
 pub type BuiltTool = Option<Result<Tool, ToolErrors>>;
 
-/// Reads a named file, with at most so many bytes: the text, and the position of its start. A file that
+/// Reads a named file, with at most this number of bytes: the text, and the position of its start. A file that
 /// cannot be read is recorded.
 pub type ReadDocument<'a> = dyn Fn(&Located<Arc<str>>, u64) -> Option<(Arc<str>, Spot)> + 'a;
 

@@ -21,7 +21,7 @@ pub struct SandboxSection {
 }
 
 impl SandboxSection {
-    /// The keys.
+    /// The keys that configure a sandbox.
     pub const KEYS: [&str; 5] =
         ["sandbox", "sandbox_read", "sandbox_write", "sandbox_hosts", "sandbox_addresses"];
 

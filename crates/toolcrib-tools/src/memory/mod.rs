@@ -91,7 +91,7 @@ pub enum MemoryTool {
 }
 
 impl MemoryTool {
-    /// All of them.
+    /// Every tool of the set.
     pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Search, Self::Sessions];
 
     /// Its name, after the prefix of the toolset, if it has one: `memory_read`, `my_memory_read`.

@@ -27,6 +27,31 @@ const METHODS: [(&str, Method); 7] = [
     ("patch", Method::PATCH),
 ];
 
+/// The other keys of a path item. The last two are said as operations that are left out.
+const ITEM_KEYS: [&str; 7] =
+    ["$ref", "summary", "description", "servers", "parameters", "query", "additionalOperations"];
+
+/// Parts of paths that become no operations, each with help.
+const LOST: [(&str, &str); 5] = [
+    (
+        "paths that cannot be read",
+        "a path begins with `/`, is a map, and its references are in the document",
+    ),
+    (
+        "operations of the method TRACE, which is not called",
+        "remove them, or declare another method",
+    ),
+    ("operations that are not maps", "write a map with `responses`, or remove them"),
+    (
+        "unknown keys of paths",
+        "write methods in lower case, and begin the names of extensions with `x-`",
+    ),
+    (
+        "operations beside a `$ref`, which replaces them",
+        "move them into the part that it refers to",
+    ),
+];
+
 /// An OpenAPI document: 3.0, 3.1, or Swagger 2.0. A later 3.x is read as 3.1.
 #[derive(Debug)]
 pub struct OpenApi {
@@ -116,7 +141,7 @@ impl OpenApi {
         (!text.is_empty()).then_some(text)
     }
 
-    /// Its title.
+    /// The title of the document.
     pub fn title(&self) -> Option<&str> {
         self.text("/info/title")
     }
@@ -240,28 +265,31 @@ impl OpenApi {
     /// Parts that its author wrote twice, or in vain: each as the end of a sentence about the document, with help.
     pub(super) fn flaws(&self, operations: &[Outline<'_>]) -> Vec<(String, &'static str)> {
         let mut flaws = Vec::new();
-        let all = |names: &[String]| suggest::quoted(names.iter().map(String::as_str));
+        let all = |names: &[String]| {
+            let shown = suggest::quoted(names.iter().map(String::as_str).take(yaml::MOST_REPEATED));
+            match names.len().saturating_sub(yaml::MOST_REPEATED) {
+                0 => shown,
+                more => format!("{shown} and {more} more"),
+            }
+        };
         if !self.repeated.is_empty() {
             let message =
                 format!("has keys that occur twice in an object: {}", all(&self.repeated));
             flaws.push((message, "the last one counts; remove the others"));
         }
-        let lost: Vec<String> = self
-            .root
-            .get("paths")
-            .and_then(Value::as_object)
-            .into_iter()
-            .flatten()
-            .filter(|(path, item)| {
-                let is_extension = path.starts_with("x-");
-                let is_read = path.starts_with('/') && self.resolved(item).is_ok();
-                !(is_extension || is_read)
-            })
-            .map(|(path, _)| path.clone())
-            .collect();
-        if !lost.is_empty() {
-            let message = format!("has paths that cannot be read: {}", all(&lost));
-            flaws.push((message, "a path begins with `/`, and its references are in the document"));
+        let mut lost: [Vec<String>; LOST.len()] = Default::default();
+        let paths = self.root.get("paths").and_then(Value::as_object);
+        for (path, item) in paths.into_iter().flatten().filter(|(path, _)| !path.starts_with("x-"))
+        {
+            self.add_lost(path, item, &mut lost);
+        }
+        for (names, (what, help)) in lost.iter().zip(LOST).filter(|(names, _)| !names.is_empty()) {
+            flaws.push((format!("has {what}: {}", all(names)), help));
+        }
+        let twice = self.parameters_twice(operations);
+        if !twice.is_empty() {
+            let message = format!("has parameters more than once in a list: {}", all(&twice));
+            flaws.push((message, "the last one of a name and place counts; remove the others"));
         }
         let mut by_id: HashMap<&str, Vec<String>> = HashMap::new();
         let mut by_path: HashMap<String, Vec<String>> = HashMap::new();
@@ -286,6 +314,52 @@ impl OpenApi {
             flaws.push((message, "their paths differ only in the names of places; remove one"));
         }
         flaws
+    }
+
+    /// Adds the parts of a path that become no operations to the lists of the reasons.
+    fn add_lost(&self, path: &str, item: &Value, lost: &mut [Vec<String>; LOST.len()]) {
+        let [paths, methods, texts, keys, beside] = lost;
+        let resolved = self.resolved(item).ok().and_then(Value::as_object);
+        let Some(fields) = resolved.filter(|_| path.starts_with('/')) else {
+            return paths.push(path.to_owned());
+        };
+        let named = |key: &str| format!("{} {path}", key.to_uppercase());
+        let is_method = |key: &str| METHODS.iter().any(|(method, _)| *method == key);
+        for (key, value) in fields {
+            let is_method = is_method(key);
+            match key.as_str() {
+                "trace" => methods.push(named(key)),
+                _ if (is_method || key == "query") && !value.is_object() => texts.push(named(key)),
+                _ if is_method || ITEM_KEYS.contains(&key.as_str()) || key.starts_with("x-") => {}
+                _ => keys.push(format!("{key} {path}")),
+            }
+        }
+        let own = item.as_object().filter(|own| own.contains_key("$ref"));
+        let operations = own.into_iter().flatten().filter(|(key, _)| is_method(key));
+        beside.extend(operations.map(|(key, _)| named(key)));
+    }
+
+    /// The parameters of which a list has several.
+    fn parameters_twice(&self, operations: &[Outline<'_>]) -> Vec<String> {
+        let mut twice = Vec::new();
+        for one in operations {
+            let of_operation = format!("{} {}", one.method, one.path);
+            for (map, owner) in [(one.item, one.path), (one.operation, &*of_operation)] {
+                let mut seen = HashSet::new();
+                for parameter in
+                    map.get("parameters").and_then(Value::as_array).into_iter().flatten()
+                {
+                    let resolved = self.resolved(parameter).ok().and_then(Value::as_object);
+                    let Some((name, place)) = resolved.and_then(parameter_key) else { continue };
+                    let shown = format!("{name} in {place} of {owner}");
+                    // Several operations of a path have its list.
+                    if !seen.insert((name, place)) && !twice.contains(&shown) {
+                        twice.push(shown);
+                    }
+                }
+            }
+        }
+        twice
     }
 
     /// The operations with methods that are newer than OpenAPI 3.1: `QUERY /search`.
@@ -356,6 +430,14 @@ fn without_names(operation: &str) -> String {
         same.push_str(piece.split_once('}').map_or(piece, |(_, after)| after));
     }
     same
+}
+
+/// The name and the place of a parameter, of which an operation has one each. Names of headers ignore case.
+pub(super) fn parameter_key(parameter: &Map<String, Value>) -> Option<(String, &str)> {
+    let said = |key: &str| parameter.get(key).and_then(Value::as_str);
+    let (name, place) = (said("name")?, said("in")?);
+    let is_header = place == "header";
+    Some((if is_header { name.to_ascii_lowercase() } else { name.to_owned() }, place))
 }
 
 pub(super) fn unresolved(reference: &str) -> String {

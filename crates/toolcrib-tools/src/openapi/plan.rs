@@ -7,7 +7,7 @@ use toolcrib_capabilities::http::{HeaderName, Method, is_set_by_client, parse_ur
 
 use super::{
     body::is_json,
-    document::{OpenApi, Outline, Version},
+    document::{OpenApi, Outline, Version, parameter_key},
     schema::{Bundle, SchemaLimit, Side, bundled},
     security::{Auth, Credential, credentials},
     serialize::{Style, StyleKind},
@@ -295,9 +295,8 @@ fn parameters<'d>(
     for parameter in lists.into_iter().flatten().filter_map(Value::as_array).flatten() {
         let resolved = document.resolved(parameter)?;
         let Some(parameter) = resolved.as_object() else { continue };
-        let key = ["name", "in"].map(|key| parameter.get(key));
-        let is_same = |other: &Map<String, Value>| ["name", "in"].map(|key| other.get(key)) == key;
-        let known = all.iter().position(|other| is_same(other));
+        let key = parameter_key(parameter);
+        let known = all.iter().position(|other| key.is_some() && parameter_key(other) == key);
         match known.and_then(|known| all.get_mut(known)) {
             Some(other) => *other = parameter,
             None => all.push(parameter),

@@ -19,7 +19,7 @@ use crate::{
         exchange::Exchange,
         headers::{self, HeaderTemplate, fits},
         run::set_by_default,
-        url::{check_path, encode, is_dot},
+        url::{check_path, encode},
     },
 };
 
@@ -124,10 +124,8 @@ impl Call {
             match place {
                 // Readers of URLs remove such segments, and the path would be another one.
                 Some(name) if filled.is_empty() => return Err(refused(name, "must not be empty")),
-                Some(name) if is_dot(&filled) => {
-                    return Err(refused(name, "must not make a part of the path `.` or `..`"));
-                }
-                _ => {}
+                Some(name) => check_path(name, &filled)?,
+                None => {}
             }
             path.push('/');
             path.push_str(&filled);

@@ -37,6 +37,11 @@ pub(super) enum Place {
 }
 
 impl Place {
+    /// Whether a project means this place, of a parameter called `name`, by `named`. Names of headers ignore case.
+    pub(super) fn is_named(&self, name: &str, named: &str) -> bool {
+        name == named || matches!(self, Self::Header(_)) && name.eq_ignore_ascii_case(named)
+    }
+
     /// Whether a parameter is this place.
     pub(super) fn is(&self, place: &str, name: &str) -> bool {
         match self {
@@ -69,7 +74,8 @@ impl Auth {
     fn of_parameters(&self, parameters: &[&Map<String, Value>]) -> Vec<Credential> {
         let credential = |parameter: &&Map<String, Value>| {
             let (name, place) = parameter_place(parameter)?;
-            let (_, secret) = self.by_scheme.iter().find(|(named, _)| **named == *name)?;
+            let (_, secret) =
+                self.by_scheme.iter().find(|(named, _)| place.is_named(name, named))?;
             Some(Credential { secret: Arc::clone(secret), place, is_optional: false })
         };
         parameters.iter().filter_map(credential).collect()

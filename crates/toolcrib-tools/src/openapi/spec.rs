@@ -79,8 +79,9 @@ impl OpenApiSpec {
         Self::default()
     }
 
-    /// Makes the tools. They call through the client, and so only where that one may go. An
-    /// operation that cannot be called becomes a tool that is never offered, with the reason.
+    /// Makes the tools of the document. They call through the client, and so only where that one
+    /// may go. An operation that cannot be called becomes a tool that is never offered, with the
+    /// reason.
     ///
     /// # Errors
     /// More operations than a catalog may have, and all that is wrong with the headers.

@@ -1,6 +1,6 @@
 //! `[[tool]]` of the kind `openapi`.
 
-use std::{collections::HashSet, sync::Arc};
+use std::sync::Arc;
 
 use toolcrib_capabilities::http::{DEFAULT_MAX_BODY_BYTES, HeaderName, HttpClient, parse_url};
 use toolcrib_config::{Diagnostic, Located, Problems, Spot, Table, Value, suggest};
@@ -11,7 +11,7 @@ use super::{
     plan::{CompiledOperation, MakeOptions, Plan, description, make},
     run::Call,
     schema::{LARGEST, SchemaLimit},
-    security::{Auth, parameter_place, schemes},
+    security::{Auth, Place, parameter_place, schemes},
     select::Selector,
 };
 use crate::{
@@ -293,8 +293,10 @@ impl DeclaredOpenApi {
         }
         let known: Vec<&str> =
             schemes(document).into_iter().flatten().map(|(name, _)| name.as_str()).collect();
-        let parameters: HashSet<&str> = fillable(document, operations).collect();
-        let is_known = |name: &str| known.contains(&name) || parameters.contains(name);
+        let is_known = |named: &str| {
+            known.contains(&named)
+                || fillable(document, operations).any(|(name, place)| place.is_named(name, named))
+        };
         for scheme in self.schemes.iter().filter(|scheme| !is_known(&scheme.value)) {
             let shown = suggest::quoted([&*scheme.value]);
             let message = format!(
@@ -366,15 +368,14 @@ fn outline(arguments: Vec<String>) -> serde_json::Value {
     serde_json::json!({ "type": "object", "properties": properties })
 }
 
-/// The names of the parameters that a secret can fill.
+/// The names and places of the parameters that a secret can fill.
 fn fillable<'d>(
     document: &'d OpenApi,
     operations: &[Outline<'d>],
-) -> impl Iterator<Item = &'d str> {
+) -> impl Iterator<Item = (&'d str, Place)> {
     let lists = operations.iter().flat_map(|one| [one.item, one.operation]);
     let all = lists.filter_map(|map| map.get("parameters")?.as_array()).flatten();
     all.filter_map(|one| parameter_place(document.resolved(one).ok()?.as_object()?))
-        .map(|(name, _)| name)
 }
 
 /// The effects that a method has by its definition (RFC 9110).

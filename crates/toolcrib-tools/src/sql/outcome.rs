@@ -145,7 +145,10 @@ fn cell_json(cell: ValueRef<'_>) -> Value {
             || if real > 0.0 { "Infinity".into() } else { "-Infinity".into() },
             Value::Number,
         ),
-        ValueRef::Text(text) => String::from_utf8_lossy(text).into(),
-        ValueRef::Blob(blob) => json!({ "bytes": blob.len() }),
+        // SQLite permits texts that are not UTF-8, which JSON cannot contain.
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => match (cell, str::from_utf8(bytes)) {
+            (ValueRef::Text(_), Ok(text)) => text.into(),
+            _ => json!({ "bytes": bytes.len() }),
+        },
     }
 }

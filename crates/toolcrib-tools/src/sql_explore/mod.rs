@@ -45,7 +45,7 @@ pub enum ExploreTool {
 }
 
 impl ExploreTool {
-    /// All of them.
+    /// Every tool of the set.
     pub const ALL: [Self; 3] = [Self::ListTables, Self::DescribeTable, Self::Query];
 
     /// Its name: the prefix, and what it does.

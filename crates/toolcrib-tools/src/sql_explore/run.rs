@@ -20,6 +20,8 @@ use crate::{
 /// The limit of a list of tables, where that of rows is lower.
 const MAX_TABLES: usize = 1000;
 
+const NO_ROWS: &str = "the statement returns no rows; write a SELECT";
+
 /// The tables and views; a shadow table contains the data of a virtual table, such as an index of
 /// full-text search.
 const LIST_TABLES: &str = "SELECT name, type || CASE WHEN type IN ('shadow', 'virtual') \
@@ -193,7 +195,7 @@ fn query(
         return Ok(Err(StatementError::Unbound(names).to_string()));
     }
     if statement.column_count() == 0 {
-        return Ok(Err("the statement returns no rows; write a SELECT".to_owned()));
+        return Ok(Err(NO_ROWS.to_owned()));
     }
     let mut columns = HashSet::new();
     for column in statement.column_names() {
@@ -214,6 +216,7 @@ fn explained(error: DatabaseError) -> ToolError {
         DatabaseError::Refused { source: StatementError::Writes, .. } => {
             "the statement writes, and this tool only reads".to_owned()
         }
+        DatabaseError::Refused { source: StatementError::Empty, .. } => NO_ROWS.to_owned(),
         DatabaseError::Refused { source, .. } => source.to_string(),
         DatabaseError::TooLarge { .. } => {
             "a value is larger than 1 MiB; select a part of it with substr, or leave it out"
@@ -221,10 +224,6 @@ fn explained(error: DatabaseError) -> ToolError {
         }
         DatabaseError::Sql { error: rusqlite::Error::MultipleStatement, .. } => {
             "pass one statement only".to_owned()
-        }
-        // A variant that the oldest permitted version of rusqlite does not have.
-        DatabaseError::Sql { error, .. } if format!("{error:?}") == "Empty" => {
-            "the statement returns no rows; write a SELECT".to_owned()
         }
         DatabaseError::Postgres { message, .. } => message.clone(),
         DatabaseError::Limit { problem, .. } => (*problem).clone(),

@@ -114,7 +114,7 @@ impl Jobs {
     /// The default of the longest time of a job.
     pub const DEFAULT_TIME: Duration = Duration::from_secs(60 * 60);
 
-    /// No jobs yet; at most so many run at a time in a conversation, each for at most this time.
+    /// No jobs yet; at most this number run at a time in a conversation, each for at most this time.
     pub fn new(most: usize, time: Duration) -> Self {
         let end = CancellationToken::new();
         let _end_with_this = end.clone().drop_guard();

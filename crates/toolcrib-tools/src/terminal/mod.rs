@@ -72,7 +72,7 @@ pub enum TerminalTool {
 }
 
 impl TerminalTool {
-    /// All of them.
+    /// Every tool of the set.
     pub const ALL: [Self; 6] =
         [Self::Run, Self::Start, Self::List, Self::Read, Self::Wait, Self::Stop];
 

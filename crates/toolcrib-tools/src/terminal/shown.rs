@@ -36,20 +36,20 @@ pub(super) fn numbered(first: usize, text: &str) -> Vec<(usize, String)> {
 pub(super) struct LineCounts {
     /// All lines.
     pub(super) all: usize,
-    /// Those that report failures.
+    /// The lines that report failures.
     pub(super) failed: usize,
     /// Whether only a part of the first line is known.
     pub(super) begins_in_part: bool,
 }
 
 impl LineCounts {
-    /// Those of an output that is known.
+    /// The numbers of an output that is known.
     pub(super) fn of(lines: &[(usize, String)]) -> Self {
         Self { all: lines.len(), failed: failed(lines), begins_in_part: false }
     }
 }
 
-/// An output of which these lines are known, of so many. All of them, if they have at most `room`
+/// The lines that are known of an output with this number of lines. All of them, if they have at most `room`
 /// characters. Otherwise the first and last ones, and of the others those that report failures, with their
 /// numbers. `rest` says where the whole output is.
 pub(super) fn condensed(

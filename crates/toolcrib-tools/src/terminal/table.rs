@@ -13,7 +13,7 @@ use crate::{
     kind::boxed,
 };
 
-/// It has the keys of `command` too, except for the program, its arguments, its input and its exit
+/// The kind has the keys of `command` too, except for the program, its arguments, its input and its exit
 /// codes.
 pub(crate) const KIND: KindReader = KindReader {
     word: "terminal",

@@ -47,7 +47,7 @@ pub enum TodoTool {
 }
 
 impl TodoTool {
-    /// All of them.
+    /// Every tool of the set.
     pub const ALL: [Self; 5] = [Self::Set, Self::Add, Self::Update, Self::List, Self::Clear];
 
     /// Its name, after the prefix of the toolset, if it has one: `todo_add`, `plan_todo_add`.
@@ -97,23 +97,20 @@ impl TodoTool {
     }
 
     fn parameters(self) -> Parameters {
-        let (without, no_notes) = match self {
-            Self::Update => ("unchanged if omitted", "unchanged if omitted"),
-            _ => ("open if omitted", "none if omitted"),
+        let described = |about: &str, in_new_task: &str| match self {
+            Self::Update => format!("{about}; unchanged if omitted."),
+            _ => format!("{about}{in_new_task}."),
         };
         let content = || {
-            let about = match self {
-                Self::Update => "What is to be done; unchanged if omitted.",
-                _ => "What is to be done.",
-            };
+            let about = described("What is to be done", "");
             json!({ "type": "string", "minLength": 1, "maxLength": MOST_CHARS, "description": about })
         };
         let notes = || {
-            let about = format!("What to remember about it; {no_notes}.");
+            let about = described("What to remember about it", "; none if omitted");
             json!({ "type": "string", "maxLength": MOST_NOTES, "description": about })
         };
         let status = || {
-            let about = format!("The state of its work; {without}.");
+            let about = described("The state of its work", "; open if omitted");
             json!({ "enum": Status::ALL.map(Status::as_str), "description": about })
         };
         match self {

@@ -78,8 +78,8 @@ impl<T: Serialize, E> DataOrAnyError<T, E> for &&&ReturnType<Result<T, E>> {
     }
 }
 
-/// Any other `Result`. It does not compile. It precedes [`Data`], which also matches some of these:
-/// there a failure would look like a success.
+/// A `Result` with any other types. It does not compile. It precedes [`Data`], which also matches
+/// some of these: there a failure would look like a success.
 pub trait OtherResult<T, E> {
     fn answer(&self, value: Result<T, E>) -> Outcome
     where
@@ -96,7 +96,7 @@ impl<T, E> OtherResult<T, E> for &&ReturnType<Result<T, E>> {
     }
 }
 
-/// Data.
+/// A value that can be serialized.
 pub trait Data<T> {
     fn answer(&self, value: T) -> Outcome;
 }
@@ -107,7 +107,7 @@ impl<T: Serialize> Data<T> for &ReturnType<T> {
     }
 }
 
-/// Anything else. It does not compile.
+/// A value of any other type. It does not compile.
 pub trait OtherValue<T> {
     fn answer(&self, value: T) -> Outcome
     where

@@ -39,7 +39,7 @@ impl<T> Deref for ArgumentType<T> {
 pub struct InvalidArgument<T>(PhantomData<fn(T)>);
 
 impl<T> InvalidArgument<T> {
-    /// Never compiled.
+    /// A method that is never compiled.
     pub fn value(&self, never: Infallible) -> NoArgument<T>
     where
         T: Argument,

@@ -33,12 +33,12 @@ pub struct Csv {
 }
 
 impl Csv {
-    /// `csv`.
+    /// The kind `csv`, whose columns are separated by commas.
     pub fn commas() -> Self {
         Self { name: "csv", delimiter: b',' }
     }
 
-    /// `tsv`.
+    /// The kind `tsv`, whose columns are separated by tabs.
     pub fn tabs() -> Self {
         Self { name: "tsv", delimiter: b'\t' }
     }

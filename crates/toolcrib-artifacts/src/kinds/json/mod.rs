@@ -71,7 +71,7 @@ pub struct Json {
 }
 
 impl Json {
-    /// One document.
+    /// The kind of a text with one document.
     pub fn document() -> Self {
         Self { lines: false }
     }

@@ -20,16 +20,17 @@ use tokio::{
     time::timeout,
 };
 use tokio_postgres::{
-    AsyncMessage, CancelToken, Client, Config,
+    AsyncMessage, CancelToken, Client, Config, NoTls,
     config::{Host, SslMode},
-    tls::{ChannelBinding, TlsConnect, TlsStream},
+    tls::{MakeTlsConnect, TlsConnect},
 };
-use tokio_rustls::{
-    TlsConnector,
-    rustls::{ClientConfig, RootCertStore, crypto, pki_types::ServerName},
-};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::functions::Notices;
+use crate::certificates::client_config;
+
+/// TLS to one host.
+type Tls = <MakeRustlsConnect as MakeTlsConnect<MeteredSocket>>::TlsConnect;
 
 /// The time limit of a connection, of TLS and of the login, together.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -52,7 +53,7 @@ pub(super) type AnyError = Box<dyn std::error::Error + Send + Sync>;
 pub(super) struct Server {
     config: Config,
     hosts: Vec<(Host, u16)>,
-    tls: OnceLock<TlsConnector>,
+    tls: OnceLock<MakeRustlsConnect>,
 }
 
 /// An open connection.
@@ -118,45 +119,45 @@ impl Server {
     }
 
     async fn connect_to(&self, host: usize) -> Result<Connection, AnyError> {
-        let (socket, tls, mode) = self.dial(host).await?;
+        let (socket, tls) = self.dial(host).await?;
         let allowance = Arc::clone(&socket.allowance);
         let mut config = self.config.clone();
-        config.ssl_mode(mode);
-        let (client, connection) = config.connect_raw(socket, tls).await?;
-        let notices = Notices::default();
-        // It ends with the client.
-        tokio::spawn(collect(connection, notices.clone()));
+        let (client, notices) = match tls {
+            Some(tls) => log_in(&config, socket, tls).await?,
+            None => log_in(config.ssl_mode(SslMode::Disable), socket, NoTls).await?,
+        };
         Ok(Connection { client, notices, allowance, host })
     }
 
-    async fn dial(&self, host: usize) -> Result<(MeteredSocket, Tls, SslMode), AnyError> {
+    /// Opens a socket to a host; without TLS if there is none in the result.
+    async fn dial(&self, host: usize) -> Result<(MeteredSocket, Option<Tls>), AnyError> {
         let (host, port) = self.hosts.get(host).cloned().ok_or("it names no host")?;
         match host {
             Host::Unix(folder) => {
                 let path = folder.join(format!(".s.PGSQL.{port}"));
-                let socket = MeteredSocket::new(UnixStream::connect(path).await?);
-                Ok((socket, Tls(None), SslMode::Disable))
+                Ok((MeteredSocket::new(UnixStream::connect(path).await?), None))
             }
             Host::Tcp(name) => {
                 let socket = TcpStream::connect((name.clone(), port)).await?;
                 socket.set_nodelay(true)?;
-                let mode = self.config.get_ssl_mode();
-                let tls = match mode {
-                    SslMode::Disable => Tls(None),
-                    _ => Tls(Some((self.tls().await?, ServerName::try_from(name)?))),
+                let tls = match self.config.get_ssl_mode() {
+                    SslMode::Disable => None,
+                    _ => Some(self.tls(&name).await?),
                 };
-                Ok((MeteredSocket::new(socket), tls, mode))
+                Ok((MeteredSocket::new(socket), tls))
             }
         }
     }
 
-    async fn tls(&self) -> Result<TlsConnector, AnyError> {
-        if let Some(made) = self.tls.get() {
-            return Ok(made.clone());
+    async fn tls(&self, host: &str) -> Result<Tls, AnyError> {
+        if self.tls.get().is_none() {
+            // Some hundred files may have to be read.
+            let config = tokio::task::spawn_blocking(|| client_config(Vec::new())).await??;
+            let _ = self.tls.set(MakeRustlsConnect::new(config));
         }
-        // Some hundred files may have to be read.
-        let made = tokio::task::spawn_blocking(connector).await??;
-        Ok(self.tls.get_or_init(|| made).clone())
+        let mut tls = self.tls.get().cloned().ok_or("TLS is not configured")?;
+        let made = MakeTlsConnect::<MeteredSocket>::make_tls_connect(&mut tls, host);
+        made.map_err(|never| match never {})
     }
 
     /// Asks the server to cancel the statement of a connection.
@@ -166,8 +167,12 @@ impl Server {
     }
 
     async fn request_cancel(&self, token: CancelToken, host: usize) -> Result<(), AnyError> {
-        let (socket, tls, _) = self.dial(host).await?;
-        Ok(token.cancel_query_raw(socket, tls).await?)
+        let (socket, tls) = self.dial(host).await?;
+        match tls {
+            Some(tls) => token.cancel_query_raw(socket, tls).await?,
+            None => token.cancel_query_raw(socket, NoTls).await?,
+        }
+        Ok(())
     }
 }
 
@@ -187,85 +192,29 @@ impl Connection {
     }
 }
 
-/// Drives a connection to its end.
-async fn collect(
-    mut connection: tokio_postgres::Connection<MeteredSocket, SecureStream<MeteredSocket>>,
-    notices: Notices,
-) {
+/// Logs in over a socket, and drives the connection until the client is dropped.
+async fn log_in<T>(
+    config: &Config,
+    socket: MeteredSocket,
+    tls: T,
+) -> Result<(Client, Notices), tokio_postgres::Error>
+where
+    T: TlsConnect<MeteredSocket, Stream: Send + 'static>,
+{
+    let (client, connection) = config.connect_raw(socket, tls).await?;
+    let notices = Notices::default();
+    tokio::spawn(collect(connection, notices.clone()));
+    Ok((client, notices))
+}
+
+async fn collect<T>(mut connection: tokio_postgres::Connection<MeteredSocket, T>, notices: Notices)
+where
+    T: AsyncRead + AsyncWrite + Unpin,
+{
     while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
         if let AsyncMessage::Notice(notice) = message {
             notices.add(notice.detail());
         }
-    }
-}
-
-fn connector() -> Result<TlsConnector, AnyError> {
-    let system = rustls_native_certs::load_native_certs();
-    let mut store = RootCertStore::empty();
-    // Some of a system's certificates may be too old to be parsed; the others are used.
-    store.add_parsable_certificates(system.certs);
-    if store.is_empty() {
-        return Err("the system has no certificate authorities to verify the server by".into());
-    }
-    let config = ClientConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()?
-        .with_root_certificates(store)
-        .with_no_client_auth();
-    Ok(TlsConnector::from(Arc::new(config)))
-}
-
-/// TLS for one server; `None` for a connection without it.
-struct Tls(Option<(TlsConnector, ServerName<'static>)>);
-
-/// A stream with TLS.
-struct SecureStream<S>(tokio_rustls::client::TlsStream<S>);
-
-impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> TlsConnect<S> for Tls {
-    type Stream = SecureStream<S>;
-    type Error = io::Error;
-    type Future = Pin<Box<dyn Future<Output = io::Result<SecureStream<S>>> + Send>>;
-
-    fn connect(self, stream: S) -> Self::Future {
-        Box::pin(async move {
-            let Some((connector, name)) = self.0 else {
-                return Err(io::Error::other("TLS is not configured"));
-            };
-            connector.connect(name, stream).await.map(SecureStream)
-        })
-    }
-}
-
-impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for SecureStream<S> {
-    fn channel_binding(&self) -> ChannelBinding {
-        ChannelBinding::none()
-    }
-}
-
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for SecureStream<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        into: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(cx, into)
-    }
-}
-
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for SecureStream<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(cx, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(cx)
     }
 }
 

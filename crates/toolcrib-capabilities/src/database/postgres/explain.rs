@@ -49,7 +49,7 @@ fn is_options(list: &str) -> bool {
 }
 
 /// The text after one of the words, which whitespace and comments may precede.
-fn after_word<'a>(sql: &'a str, words: &[&str]) -> Option<&'a str> {
+pub(super) fn after_word<'a>(sql: &'a str, words: &[&str]) -> Option<&'a str> {
     let text = skip(sql);
     let end = text.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(text.len());
     let (word, after) = text.split_at_checked(end)?;

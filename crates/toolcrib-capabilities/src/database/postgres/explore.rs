@@ -2,16 +2,19 @@
 
 use std::collections::HashSet;
 
-use tokio_postgres::Transaction;
+use tokio_postgres::{Transaction, error::SqlState};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     PostgresHandle,
-    explain::Explained,
+    explain::{Explained, after_word},
     functions::{self, Notices},
     run::{Limits, RunError, StatementResult, collect, fetch_rows},
 };
 use crate::database::{DatabaseError, StatementError, TransactionEnd};
+
+/// Why another kind of statement is refused.
+const ONLY_QUERIES: &str = "this tool only reads; write SELECT, VALUES, TABLE, WITH or EXPLAIN";
 
 /// The cursor of the statement.
 const CURSOR: &str = "toolcrib_explored";
@@ -33,7 +36,13 @@ impl PostgresHandle {
             let query = explained.as_ref().map_or(sql, |explained| explained.statement);
             functions::check(transaction, notices, query).await?;
             let declare = format!("DECLARE {CURSOR} NO SCROLL CURSOR WITHOUT HOLD FOR {query}");
-            transaction.execute(&declare, &[]).await?;
+            transaction.execute(&declare, &[]).await.map_err(|error| match error.code() {
+                // The statement was prepared: it is only no query of a cursor.
+                Some(&SqlState::SYNTAX_ERROR) if after_word(query, &["select"]).is_none() => {
+                    RunError::Refused(StatementError::Refused(ONLY_QUERIES.to_owned()))
+                }
+                _ => error.into(),
+            })?;
             if let Some(Explained { statement, prefix }) = explained {
                 let explain = transaction.prepare(&format!("{prefix}{statement}")).await?;
                 let most = i32::try_from(limits.max_rows + 1).unwrap_or(i32::MAX);

@@ -74,7 +74,7 @@ struct Shared {
 }
 
 impl PostgresDatabase {
-    /// Reads the URL. Opens no connection.
+    /// Reads the URL of a server, without connecting. Opens no connection.
     ///
     /// # Errors
     /// [`DatabaseError::Server`] for an invalid URL; its text does not contain the URL.
@@ -116,7 +116,7 @@ impl PostgresDatabase {
         held.map(|held| &held.reason)
     }
 
-    /// Its declared name.
+    /// The name by which it is declared.
     pub fn name(&self) -> &str {
         &self.0.name
     }

@@ -3,8 +3,8 @@
 use tokio_postgres::Client;
 
 /// The rights of a connection's role that exceed reading, including those of the roles that it can
-/// become, and the statement that removes each.
-/// Tables of the system are left out: `pg_settings` is writable for all.
+/// become, and the statement that removes each. Rights that each database has from its creation are left
+/// out: `pg_settings` is writable for all. A right is removed as the role that granted it.
 const PROBLEMS: &str = "
 WITH role AS (
     SELECT * FROM pg_catalog.pg_roles
@@ -13,25 +13,49 @@ WITH role AS (
         OR NOT (SELECT rolsuper FROM pg_catalog.pg_roles WHERE rolname = session_user))
 ), holder AS (
     SELECT oid, pg_catalog.quote_ident(rolname) AS name FROM role UNION ALL SELECT 0, 'PUBLIC'
-), own_schema AS (
-    SELECT * FROM pg_catalog.pg_namespace
-    WHERE nspname NOT IN ('pg_catalog', 'information_schema') AND nspname NOT LIKE 'pg\\_toast%'
-      AND nspname NOT LIKE 'pg\\_temp\\_%'
+), schema AS (
+    SELECT *, nspname IN ('pg_catalog', 'information_schema', 'pg_toast') AS is_of_system
+    FROM pg_catalog.pg_namespace
+    WHERE nspname NOT LIKE 'pg\\_temp\\_%' AND nspname NOT LIKE 'pg\\_toast\\_temp\\_%'
 ), relation AS (
     SELECT c.*, pg_catalog.format('%I.%I', n.nspname, c.relname) AS name, pg_catalog.quote_ident(n.nspname) AS schema,
-           CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END AS kind
-    FROM pg_catalog.pg_class c JOIN own_schema n ON n.oid = c.relnamespace
+           CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END AS kind, n.is_of_system
+    FROM pg_catalog.pg_class c JOIN schema n ON n.oid = c.relnamespace
     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S')
+), acl AS (
+    SELECT 'pg_catalog.pg_class'::pg_catalog.regclass AS class, oid, 0 AS part, relowner AS owner, is_of_system, relacl AS acl
+    FROM relation
+    UNION ALL
+    SELECT 'pg_catalog.pg_class'::pg_catalog.regclass, r.oid, c.attnum, r.relowner, r.is_of_system, c.attacl
+    FROM relation r JOIN pg_catalog.pg_attribute c ON c.attrelid = r.oid
+    UNION ALL
+    SELECT 'pg_catalog.pg_namespace'::pg_catalog.regclass, oid, 0, nspowner, is_of_system, nspacl FROM schema
+    UNION ALL
+    SELECT 'pg_catalog.pg_database'::pg_catalog.regclass, oid, 0, datdba, false, datacl FROM pg_catalog.pg_database
+    WHERE datname = pg_catalog.current_database()
 ), granted AS (
-    SELECT DISTINCT r.kind, r.schema, r.name, h.name AS holder, a.privilege_type AS privilege
-    FROM relation r, pg_catalog.aclexplode(r.relacl) a JOIN holder h ON h.oid = a.grantee
-    WHERE r.relowner NOT IN (SELECT oid FROM role) AND a.privilege_type IN
+    SELECT o.class, o.oid, o.part, o.is_of_system, h.name AS holder, a.privilege_type AS privilege,
+           CASE a.grantor WHEN o.owner THEN 'REVOKE'
+                ELSE pg_catalog.format('SET ROLE %I; REVOKE', pg_catalog.pg_get_userbyid(a.grantor)) END AS revoke,
+           CASE a.grantor WHEN o.owner THEN '' ELSE ' RESET ROLE;' END AS reset
+    FROM acl o, pg_catalog.aclexplode(o.acl) a JOIN holder h ON h.oid = a.grantee
+    WHERE o.owner NOT IN (SELECT oid FROM role) AND NOT (o.is_of_system AND EXISTS (
+        SELECT FROM pg_catalog.pg_init_privs p, pg_catalog.aclexplode(p.initprivs) i
+        WHERE p.classoid = o.class AND p.objoid = o.oid AND p.objsubid = o.part
+          AND i.grantee = a.grantee AND i.privilege_type = a.privilege_type))
+), right_to_write AS (
+    SELECT DISTINCT r.kind, r.schema, r.name, g.holder, g.privilege, g.revoke, g.reset, r.is_of_system
+    FROM granted g JOIN relation r ON g.class = 'pg_catalog.pg_class'::pg_catalog.regclass AND r.oid = g.oid
+    WHERE g.privilege IN
       ('UPDATE', CASE r.kind WHEN 'SEQUENCE' THEN 'USAGE' ELSE 'INSERT' END, 'DELETE', 'TRUNCATE')
-    UNION
-    SELECT r.kind, r.schema, r.name, h.name, a.privilege_type
-    FROM relation r JOIN pg_catalog.pg_attribute c ON c.attrelid = r.oid,
-         pg_catalog.aclexplode(c.attacl) a JOIN holder h ON h.oid = a.grantee
-    WHERE r.relowner NOT IN (SELECT oid FROM role) AND a.privilege_type IN ('INSERT', 'UPDATE')
+), removal AS (
+    SELECT kind, holder, revoke, reset, pg_catalog.min(name) AS name, pg_catalog.count(DISTINCT name) AS tables,
+           pg_catalog.string_agg(DISTINCT privilege, ', ') AS privileges,
+           -- Those of a grantor, and of all roles in a schema of the system, are not in the whole schema.
+           CASE WHEN pg_catalog.count(DISTINCT name) > 1 AND reset = '' AND NOT (is_of_system AND holder = 'PUBLIC')
+                THEN 'ALL ' || kind || 'S IN SCHEMA ' || schema
+                ELSE kind || ' ' || pg_catalog.string_agg(DISTINCT name, ', ') END AS target
+    FROM right_to_write GROUP BY kind, schema, holder, revoke, reset, is_of_system
 )
 SELECT 'is a superuser', pg_catalog.format('ALTER ROLE %I NOSUPERUSER;', rolname) FROM role WHERE rolsuper
 UNION ALL
@@ -54,19 +78,17 @@ SELECT 'owns the database ' || d.datname, pg_catalog.format('ALTER DATABASE %I O
 FROM pg_catalog.pg_database d
 WHERE d.datname = pg_catalog.current_database() AND d.datdba IN (SELECT oid FROM role WHERE NOT rolsuper)
 UNION ALL
-SELECT 'may create schemas', pg_catalog.format('REVOKE CREATE ON DATABASE %I FROM %s;', d.datname, h.name)
-FROM pg_catalog.pg_database d, pg_catalog.aclexplode(d.datacl) a JOIN holder h ON h.oid = a.grantee
-WHERE d.datname = pg_catalog.current_database() AND a.privilege_type = 'CREATE'
-  AND d.datdba NOT IN (SELECT oid FROM role)
+SELECT 'may create schemas', pg_catalog.format('%s CREATE ON DATABASE %I FROM %s;%s', revoke, pg_catalog.current_database(), holder, reset)
+FROM granted WHERE class = 'pg_catalog.pg_database'::pg_catalog.regclass AND privilege = 'CREATE'
 UNION ALL
 SELECT 'owns the schema ' || n.nspname, pg_catalog.format('ALTER SCHEMA %I OWNER TO CURRENT_USER;', n.nspname)
-FROM own_schema n JOIN role r ON r.oid = n.nspowner
+FROM schema n JOIN role r ON r.oid = n.nspowner
 WHERE NOT r.rolsuper AND r.rolname <> 'pg_database_owner'
 UNION ALL
 SELECT 'may create objects in the schema ' || n.nspname,
-       pg_catalog.format('REVOKE CREATE ON SCHEMA %I FROM %s;', n.nspname, h.name)
-FROM own_schema n, pg_catalog.aclexplode(n.nspacl) a JOIN holder h ON h.oid = a.grantee
-WHERE a.privilege_type = 'CREATE' AND n.nspowner NOT IN (SELECT oid FROM role)
+       pg_catalog.format('%s CREATE ON SCHEMA %I FROM %s;%s', revoke, n.nspname, holder, reset)
+FROM granted g JOIN schema n ON g.class = 'pg_catalog.pg_namespace'::pg_catalog.regclass AND n.oid = g.oid
+WHERE privilege = 'CREATE'
 UNION ALL
 SELECT pg_catalog.format('owns the %s %s', pg_catalog.lower(r.kind), r.name),
        pg_catalog.format('ALTER TABLE %s OWNER TO CURRENT_USER;', r.name)
@@ -76,11 +98,9 @@ WHERE NOT o.rolsuper AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d WHERE d.
     AND d.refobjsubid > 0)
 UNION ALL
 SELECT CASE kind WHEN 'TABLE' THEN 'may write the table ' ELSE 'may use the sequence ' END
-         || pg_catalog.min(name) || CASE pg_catalog.count(DISTINCT name) WHEN 1 THEN '' ELSE ' and others' END,
-       pg_catalog.format('REVOKE %s ON %s FROM %s;', pg_catalog.string_agg(DISTINCT privilege, ', '),
-              CASE pg_catalog.count(DISTINCT name) WHEN 1 THEN kind || ' ' || pg_catalog.min(name)
-                                        ELSE 'ALL ' || kind || 'S IN SCHEMA ' || schema END, holder)
-FROM granted GROUP BY kind, schema, holder";
+         || name || CASE tables WHEN 1 THEN '' ELSE ' and others' END,
+       pg_catalog.format('%s %s ON %s FROM %s;%s', revoke, privileges, target, holder, reset)
+FROM removal";
 
 /// The reasons why the role of this connection may not explore, each with the statement that
 /// removes it; none if it may.

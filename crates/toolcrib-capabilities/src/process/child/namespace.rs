@@ -80,7 +80,7 @@ pub(crate) enum Processes {
 }
 
 impl Processes {
-    /// The limit for so many processes and threads of the program.
+    /// The limit for this number of processes and threads of the program.
     pub(crate) fn at_most(most: Option<u32>, by: ProcessLimit) -> Self {
         match (most, by) {
             (None, _) | (_, ProcessLimit::None) => Self::Unlimited,

@@ -50,7 +50,7 @@ pub(super) fn show(pid_max: Option<&[u8]>) -> ProcMount {
     ProcMount { own_mounts, own_proc, is_guarded, limited }
 }
 
-/// The `pid_max` of a namespace for so many processes and threads in addition to PID 1, as text.
+/// The `pid_max` of a namespace for this number of processes and threads in addition to PID 1, as text.
 /// The kernel assigns the first 300 numbers only once, and accepts nothing below 301.
 pub(super) fn pid_max(most: u32) -> Vec<u8> {
     most.saturating_add(299).clamp(301, 4 * 1024 * 1024).to_string().into_bytes()

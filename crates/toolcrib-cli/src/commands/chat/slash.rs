@@ -63,9 +63,11 @@ impl<'a> SlashCommand<'a> {
     }
 }
 
-/// The names of the commands.
+/// The names of the commands, each once.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    HELP.iter().filter_map(|(usage, _)| usage.split(' ').next())
+    let mut names: Vec<_> = HELP.iter().filter_map(|(usage, _)| usage.split(' ').next()).collect();
+    names.dedup();
+    names.into_iter()
 }
 
 fn invalid(name: &str) -> String {
@@ -101,6 +103,7 @@ mod tests {
             other => panic!("{line}: {other:?}"),
         };
         assert_eq!(problem("/mneu"), "unknown command `/mneu`; did you mean `/menu`?");
+        assert_eq!(problem("/nosuch").matches("/skill").count(), 1);
         assert_eq!(problem("/why"), "write `/why TOOL`");
         assert_eq!(problem("/skill a b"), "write `/skill`, `/skill NAME`");
     }

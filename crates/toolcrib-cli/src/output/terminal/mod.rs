@@ -190,9 +190,11 @@ impl Screen {
 
     fn clear(&mut self) {
         if self.drawn > 0 {
+            // To a column, not back by the spinner's width: the terminal echoes Ctrl-C after it as `^C`.
             // Not through anstream, which would remove the sequences without colors.
+            let column = self.column.unwrap_or_default() + 1;
             let mut err = io::stderr();
-            let _ = write!(err, "\u{1b}[{}D\u{1b}[K", self.drawn).and_then(|()| err.flush());
+            let _ = write!(err, "\u{1b}[{column}G\u{1b}[K").and_then(|()| err.flush());
             self.drawn = 0;
         }
     }

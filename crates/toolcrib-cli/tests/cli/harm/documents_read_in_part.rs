@@ -135,6 +135,10 @@ fn a_credential_that_is_an_ordinary_parameter_was_asked_of_the_model() {
     assert!(sent.contains(&format!("\r\ncookie: sid={SECRET}\r\n")), "{sent}");
     let menu = project.json(&["menu"]).1.to_string();
     assert!(!menu.contains("\"token\"") && !menu.contains("\"sid\""), "{menu}");
+    // The names of headers ignore case.
+    let lower = self::project(&server, ("o.json", &text), "auth = { ToKeN = 'secret:KEY' }");
+    let sent = requested(&lower, &server, &["cp"]).to_lowercase();
+    assert!(sent.contains(&format!("\r\ntoken: {SECRET}\r\n")), "{sent}");
     // Without a parameter to fill, the scheme is needed.
     let why = project.toolcrib(&["menu", "--why"]).stdout;
     assert!(why.contains("security scheme `o`"), "{why}");
@@ -155,20 +159,36 @@ fn a_credential_that_is_an_ordinary_parameter_was_asked_of_the_model() {
 #[test]
 fn what_a_document_has_twice_was_lost_silently() {
     let server = Server::start();
-    let text = r#"{"openapi": "3.0.3", "paths": {
+    let text = r##"{"openapi": "3.0.3", "components": {"pathItems": {"d": {"delete": {}}}}, "paths": {
         "/a": {"get": {"operationId": "gone"}},
-        "/a": {"get": {"operationId": "same"}},
-        "/b/{id}": {"get": {"operationId": "same"}},
+        "/a": {"get": {"operationId": "same"}, "trace": {}, "x-note": 1, "summary": "A."},
+        "/b/{id}": {
+            "get": {"operationId": "same"},
+            "parameters": [{"name": "id", "in": "path"}, {"name": "id", "in": "path"}, {"name": "id", "in": "query"}],
+            "put": {"parameters": [
+                {"name": "X-A", "in": "header"}, {"name": "x-a", "in": "header"},
+                {"name": "q", "in": "query"}, {"name": "q", "in": "query"}, {"name": "id", "in": "path"}
+            ]}
+        },
+        "/c": {"get": "text", "put": null, "Post": {}, "gett": {}},
+        "/d": {"$ref": "#/components/pathItems/d", "put": {}, "x-note": {}},
+        "/none": null,
         "/b/{name}": {"get": {"operationId": "b2"}},
         "no-slash": {"get": {"operationId": "lost"}}
-    }}"#;
+    }}"##;
     let project = project(&server, ("o.json", text), "");
     let said = warnings(&project);
     for part in [
         "keys that occur twice in an object: `/a`",
         "the operationId `same` more than once: `GET /a`, `GET /b/{id}`",
         "one operation more than once: `GET /b/{id}`, `GET /b/{name}`",
-        "paths that cannot be read: `no-slash`",
+        "paths that cannot be read: `/none`, `no-slash`",
+        "operations of the method TRACE, which is not called: `TRACE /a`",
+        "operations that are not maps: `GET /c`, `PUT /c`",
+        "unknown keys of paths: `Post /c`, `gett /c`",
+        "operations beside a `$ref`, which replaces them: `PUT /d`",
+        "parameters more than once in a list: `id in path of /b/{id}`, `x-a in header of PUT /b/{id}`, \
+         `q in query of PUT /b/{id}`",
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }
@@ -241,7 +261,10 @@ fn each_pattern(
         assert!(said.contains("`q`"), "{pattern}: {said}");
     }
     let said = refused(&of("^(?!x)(a|a)*\\1b$"), &"a".repeat(60));
-    assert!(said.contains("too many steps"), "{said}");
+    assert!(said.contains("`q`: comparing it with its pattern takes too many steps"), "{said}");
+    // This one is not compared at all.
+    let said = refused(&of("^(?!x)[a-z]+$"), &"a".repeat(5_000));
+    assert!(said.contains("`q`: comparing it with its pattern takes too many steps"), "{said}");
     let broken = of("^(?!x)[").toolcrib(&["check"]);
     assert_eq!(broken.code, Some(2), "{}", broken.stdout);
     assert!(broken.stderr.contains("the pattern cannot be read"), "{}", broken.stderr);
@@ -321,22 +344,26 @@ const PEAK: &str = "import resource, subprocess, sys
 code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
 print(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)";
 
-/// The bytes of a document, and the largest memory of `check` over it.
+/// The bytes of a document, and the largest memory of `check` over it. Half of the operations share one schema, and
+/// the others have one of several, of which each refers to the next.
 #[cfg(target_os = "linux")]
 fn peak_of_check(server: &Server, operations: usize) -> (usize, u64) {
+    const SHAPES: usize = 40;
     let properties: serde_json::Map<_, _> = (0..30)
         .map(|i| (format!("property_{i}"), json!({ "type": "string", "maxLength": 40 })))
         .collect();
-    let shared = json!({
-        "description": "A record.",
-        "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Shared" } } },
-    });
+    let reference =
+        |shape: usize| json!({ "$ref": format!("#/components/schemas/Shared_{shape}") });
     let parameters = json!([
         { "name": "id", "in": "query", "description": "The identifier.", "schema": { "type": "string" } },
         { "name": "limit", "in": "query", "description": "How many.", "schema": { "type": "integer" } },
     ]);
     let paths: serde_json::Map<_, _> = (0..operations)
         .map(|i| {
+            let shared = json!({
+                "description": "A record.",
+                "content": { "application/json": { "schema": reference(if i % 2 == 0 { SHAPES - 1 } else { i % SHAPES }) } },
+            });
             let operation = json!({ "post": {
                 "operationId": format!("op_{i}"),
                 "summary": format!("Changes the record {i}."),
@@ -348,7 +375,14 @@ fn peak_of_check(server: &Server, operations: usize) -> (usize, u64) {
         })
         .collect();
     let mut text: Value = serde_json::from_str(&document(&json!(paths))).unwrap();
-    text["components"]["schemas"]["Shared"] = json!({ "type": "object", "properties": properties });
+    for shape in 0..SHAPES {
+        let mut properties = properties.clone();
+        if shape + 1 < SHAPES {
+            properties.insert("next".to_owned(), reference(shape + 1));
+        }
+        text["components"]["schemas"][format!("Shared_{shape}")] =
+            json!({ "type": "object", "properties": properties });
+    }
     let text = text.to_string();
     let project = project(server, ("o.json", &text), "");
     let check = project.command(&["check"]);
@@ -368,12 +402,16 @@ fn peak_of_check(server: &Server, operations: usize) -> (usize, u64) {
     (text.len(), peak.parse::<u64>().unwrap() * 1024)
 }
 
+/// The limit of operations that become tools.
+#[cfg(target_os = "linux")]
+const MOST_OPERATIONS: usize = 5_000;
+
 #[cfg(target_os = "linux")]
 #[test]
 fn the_memory_of_a_document_grew_with_operations_times_schemas() {
     let server = Server::start();
     let (_, few) = peak_of_check(&server, 10);
-    let (bytes, all) = peak_of_check(&server, 1_000);
+    let (bytes, all) = peak_of_check(&server, MOST_OPERATIONS);
     let times = all.saturating_sub(few) / u64::try_from(bytes).unwrap();
     assert!(times <= 40, "{times} times the {bytes} bytes of the document");
 }

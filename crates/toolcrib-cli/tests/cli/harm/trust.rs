@@ -1,6 +1,8 @@
 //! Looking at a project started what it declares.
 
 mod changes;
+mod edits;
+mod own_edits;
 mod owners;
 mod serve;
 mod state;
@@ -108,7 +110,13 @@ fn looking_at_a_found_project_started_its_program() {
         assert!(matches!(looked.code, Some(0 | 1)), "{args:?}: {}", looked.stderr);
         let command = format!("toolcrib trust {}", found.path().display());
         assert!(looked.stderr.contains(&command), "{args:?}: {}", looked.stderr);
-        assert!(looked.stderr.contains("MCP server `spy`"), "{args:?}: {}", looked.stderr);
+        // One line about it, and the actions only on request.
+        let lines = looked.stderr.lines().filter(|line| line.starts_with("note:")).count();
+        assert_eq!(lines, 1, "{args:?}: {}", looked.stderr);
+        assert!(!looked.stderr.contains("starts: sh"), "{args:?}: {}", looked.stderr);
+        let looked = found.run(&[args, &["-v"]].concat());
+        assert!(looked.stderr.contains("starts: sh"), "{args:?}: {}", looked.stderr);
+        assert!(!found.was_started(), "{args:?}");
     }
     // The server's tools are not there, for this reason; declared ones are.
     let menu = found.run(&["menu", "--why"]);
@@ -225,7 +233,7 @@ program = "touch"
 args = ["\u001b[2K\rstarts: ls\n  starts: ls", "\u202eevil", "\u009b1A"]
 "#;
     let found = Found::of(&[("toolcrib.toml", hostile)]);
-    for args in [&["call", "look"] as &[_], &["check"], &["trust"]] {
+    for args in [&["call", "look"] as &[_], &["check", "-v"], &["trust"]] {
         let said = found.run(args).stderr;
         assert!(said.contains("\\u{1b}[2K\\rstarts: ls\\n"), "{args:?}: {said}");
         assert!(!said.contains("\n  starts: ls"), "{args:?}: {said}");

@@ -37,6 +37,14 @@ fn one_unreadable_skill_stopped_every_command() {
             let is_said = said.contains(&format!("skill `{name}` is left out"));
             assert!(is_said || args != ["check"], "{name} {args:?}: {said}");
         }
+        let run = project.toolcrib(&["run", "--no-session", "--skill", name, "go"]);
+        let expected = format!("error: skill `{name}` is left out until this file is mended");
+        assert_eq!(run.code, Some(2), "{name}: {}", run.stdout);
+        assert!(
+            run.stderr.contains(&expected) && run.stderr.contains("SKILL.md"),
+            "{}",
+            run.stderr
+        );
         let menu = project.json(&["menu"]).1["offered"].to_string();
         assert!(menu.contains("good") && !menu.contains(name), "{name}: {menu}");
     }

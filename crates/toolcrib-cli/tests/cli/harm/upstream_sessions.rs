@@ -87,7 +87,7 @@ fn there_was_no_bound_on_sessions() {
     let http = serve(&project, &principals[..]);
     for (round, text) in ["r1", "r2"].into_iter().enumerate() {
         for who in principals {
-            // The one that was unused for longest has made room, and begins anew.
+            // The one that was unused for longest has made room, and begins again.
             assert_eq!(call(&http, who, None, "remember", text), text, "{round} {who}");
         }
     }

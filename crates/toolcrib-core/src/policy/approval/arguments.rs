@@ -31,7 +31,7 @@ pub struct SecretReference {
 /// A part of a text of stored arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArgumentPart<'a> {
-    /// As it is.
+    /// A text that is stored unchanged.
     Text(&'a str),
     /// The present value of the secret of this name.
     Secret(&'a str),

@@ -14,7 +14,7 @@ pub enum ApprovalMark {
 }
 
 impl ApprovalMark {
-    /// All marks.
+    /// Every mark of an approval.
     pub const ALL: [Self; 2] = [Self::Used, Self::Revoked];
 
     /// The mark as one word.
@@ -38,7 +38,7 @@ pub trait MarkStore: Send + Sync + 'static {
     /// A failure of the store; the decision must not be used then.
     fn mark(&self, mark: ApprovalMark, id: &str, until_ms: u64) -> Result<bool, SessionStoreError>;
 
-    /// Those of some decisions that are marked, in any order.
+    /// The ids that have the mark, of those given, in any order.
     ///
     /// # Errors
     /// A failure of the store; none of them must be used then.

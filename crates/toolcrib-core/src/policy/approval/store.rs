@@ -158,7 +158,8 @@ pub trait ApprovalStore: Send + Sync + 'static {
     /// A failure of the store.
     fn approvals(&self, with_closed: bool) -> Result<Vec<StoredApproval>, ApprovalStoreError>;
 
-    /// Records the decision on an open call. A denial deletes its arguments.
+    /// Records the decision on an open call. A denial deletes its arguments. The call's session has work
+    /// then, for [`SessionStore::claim`](crate::SessionStore::claim).
     ///
     /// # Errors
     /// [`NotOpen`](ApprovalStoreError::NotOpen), [`Unknown`](ApprovalStoreError::Unknown), or a

@@ -92,7 +92,8 @@ struct Store {
 }
 
 impl Cached {
-    /// Removes all entries. Fetches in progress are delivered to their waiters, but not cached.
+    /// Removes all entries of the cache. Fetches in progress are delivered to their waiters, but
+    /// not cached.
     pub fn invalidate(&self) {
         let forgotten = {
             let mut store = self.store.lock();

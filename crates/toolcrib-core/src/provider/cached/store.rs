@@ -42,7 +42,7 @@ pub struct StoredListing {
 }
 
 impl ListingStore {
-    /// An empty store.
+    /// Creates a store without entries.
     pub fn new(options: CacheOptions) -> Self {
         Self { entries: LruCache::new(options.max_entries), options }
     }
@@ -78,7 +78,8 @@ impl ListingStore {
         })
     }
 
-    /// Stores a listing. Returns the replaced or evicted one, to be dropped without a lock.
+    /// Stores a listing under its key. Returns the replaced or evicted one, to be dropped without a
+    /// lock.
     pub fn keep(&mut self, key: ListingKey, listing: Catalog) -> Option<Catalog> {
         let made = Instant::now();
         let fresh_until = self.options.fresh_until(made);

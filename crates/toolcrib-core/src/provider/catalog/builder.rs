@@ -25,7 +25,7 @@ impl CatalogBuilder {
         Self { last, offered: 0, withheld: 0, changed: None, listing_info }
     }
 
-    /// Appends offered tools.
+    /// Appends tools that are offered.
     pub fn offer(&mut self, tools: &[Tool]) {
         let end = self.offered + tools.len();
         let last = self.last.offered().get(self.offered..end).filter(|_| self.changed.is_none());
@@ -70,7 +70,7 @@ impl CatalogBuilder {
         self.withhold_all(catalog.withheld_by_provider());
     }
 
-    /// Appends withheld tools.
+    /// Appends tools that the provider withholds.
     pub fn withhold_all(&mut self, withheld: &[WithheldByProvider]) {
         for WithheldByProvider { tool, gate, reason } in withheld {
             self.withhold(tool, gate, reason);
@@ -90,7 +90,7 @@ impl CatalogBuilder {
         }
     }
 
-    /// The list.
+    /// Builds the catalog from the appended tools.
     pub fn build(mut self) -> Catalog {
         let is_last = self.changed.is_none()
             && self.offered == self.last.offered().len()

@@ -22,7 +22,7 @@ pub(crate) enum Kept {
     Needed,
     /// Besides, those that code may have.
     OfCode,
-    /// None.
+    /// No invisible character stays.
     Nothing,
 }
 

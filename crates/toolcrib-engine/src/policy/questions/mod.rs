@@ -49,7 +49,7 @@ impl Question {
         }
     }
 
-    /// Sets the id.
+    /// Sets the id of the question.
     #[must_use]
     pub fn id(mut self, id: impl Into<Arc<str>>) -> Self {
         self.id = id.into();

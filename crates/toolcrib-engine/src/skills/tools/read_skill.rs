@@ -96,7 +96,7 @@ async fn activate(
         skill.id,
         skill.instructions()
     );
-    // Steps under way continue; completed ones begin anew.
+    // Steps under way continue; completed ones begin again.
     if let Some(place) = active.place(&skill.id) {
         let _ = write!(text, "\n\n{place}");
     }

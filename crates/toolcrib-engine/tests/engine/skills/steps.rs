@@ -405,7 +405,7 @@ async fn the_smallest_change_names_the_way_to_the_tool_of_another_step() {
         make(&mut turn, name, json!({})).await;
     }
     let why = turn.iteration().await.unwrap().why("charges").unwrap();
-    insta::assert_snapshot!(why.chain[0].text, @"gate `steps of refunding`: all 3 steps are done; reading the skill begins anew");
+    insta::assert_snapshot!(why.chain[0].text, @"gate `steps of refunding`: all 3 steps are done; reading the skill begins again");
     insta::assert_snapshot!(why.change.text, @"to offer it: activate skill `refunding`");
     read(&mut turn, "refunding").await;
     assert!(offered(&mut turn).await.contains(&"charges".to_owned()));

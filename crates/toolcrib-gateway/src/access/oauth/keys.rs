@@ -14,9 +14,9 @@ use super::{checked_url, jwt::TokenError, settings::ResourceServer};
 const MAX_BYTES: usize = 256 * 1024;
 const MAX_KEYS: usize = 64;
 const WITHIN: Duration = Duration::from_secs(10);
-/// Keys are fetched anew after this time.
+/// Keys are fetched again after this time.
 const KEPT: Duration = Duration::from_secs(60 * 60);
-/// Keys that cannot be fetched anew are used for this time at most.
+/// Keys that cannot be fetched again are used for this time at most.
 const STALE: Duration = Duration::from_secs(24 * 60 * 60);
 /// Unknown keys do not make us fetch more often.
 const REST: Duration = Duration::from_secs(10);

@@ -23,7 +23,7 @@ pub enum TokenAlgorithm {
 }
 
 impl TokenAlgorithm {
-    /// All algorithms.
+    /// Every algorithm that signatures may have.
     pub const ALL: [Self; 5] = [Self::Rs256, Self::Ps256, Self::Es256, Self::Es384, Self::EdDsa];
 
     /// The name in a token's header, such as `ES256`.
@@ -92,7 +92,7 @@ impl ResourceServer {
         self
     }
 
-    /// Requires a scope. May be called again to add.
+    /// Requires a scope of each token. May be called again to add.
     #[must_use]
     pub fn scope(mut self, scope: impl Into<String>) -> Self {
         self.scopes.push(scope.into());
@@ -137,7 +137,7 @@ impl ResourceServer {
         self.audience.as_ref().unwrap_or(&self.resource)
     }
 
-    /// Checks the settings.
+    /// Checks the settings for contradictions.
     ///
     /// # Errors
     /// The problem.

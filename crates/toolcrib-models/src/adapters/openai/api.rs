@@ -16,7 +16,7 @@ pub enum OpenAiApi {
 }
 
 impl OpenAiApi {
-    /// Both APIs.
+    /// Both APIs of the vendor.
     pub const ALL: [Self; 2] = [Self::ChatCompletions, Self::Responses];
 
     /// The word in a project file: `chat_completions`, `responses`.

@@ -61,7 +61,7 @@ fn error(body: &Value) -> &Value {
     body.get("error").filter(|error| !error.is_null()).unwrap_or(body)
 }
 
-/// Its message. FastAPI, and so many small servers, use `detail`; OpenRouter puts the message of
+/// Its message. FastAPI, and with it many small servers, use `detail`; OpenRouter puts the message of
 /// the upstream server into `metadata`.
 fn words(error: &Value) -> Option<String> {
     let said = |of: &Value| match of {

@@ -158,6 +158,10 @@ impl McpSources<'_> {
                     let message = format!("`[mcp.{}]` has no `command` and no `url`", name.value);
                     let others: Vec<_> = self.files.names().collect();
                     let near = suggest::nearest(&name.value, others.iter().map(|name| &**name));
+                    // A file that could not be read may have it.
+                    if near.is_none() && self.files.is_incomplete {
+                        continue;
+                    }
                     let help = match near {
                         Some(near) => format!("did you mean `[mcp.{near}]`?"),
                         None => {

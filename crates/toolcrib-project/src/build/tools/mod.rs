@@ -63,7 +63,7 @@ pub(crate) fn read_schemas(parts: &[Part]) {
     for part in parts {
         for tool in &part.declared.tools {
             if let Input::File(file) = &tool.input {
-                let _ = part.root.text(&file.value, MAX_TEXT);
+                let _ = part.root.by_values().text(&file.value, MAX_TEXT);
             }
         }
     }

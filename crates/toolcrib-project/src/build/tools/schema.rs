@@ -22,7 +22,7 @@ pub(crate) fn input_schema(tool: &ToolSection, root: &Root, problems: &Problems)
 }
 
 fn schema_file(file: &Located<Arc<str>>, root: &Root, problems: &Problems) -> Option<Json> {
-    let text = root.named_text(file, MAX_TEXT, problems)?;
+    let text = root.by_values().named_text(file, MAX_TEXT, problems)?;
     let start = Spot::start_of(root.shown(&file.value));
     let schema: Json = match serde_json::from_str(&text) {
         Ok(schema) => schema,

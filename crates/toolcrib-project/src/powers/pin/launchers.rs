@@ -11,7 +11,7 @@ pub(super) struct Launcher {
     pub(super) verbs: &'static [&'static [&'static str]],
     /// Options whose value is a package.
     pub(super) packages: &'static [&'static str],
-    /// Those options after which the first word is a command of the package.
+    /// The options after which the first word is a command of the package.
     pub(super) instead: &'static [&'static str],
     /// Options whose value is the version of the package.
     pub(super) versions: &'static [&'static str],

@@ -129,7 +129,7 @@ pub(crate) fn read(root: &Root, folder: &str, name: &str, problems: &Problems) -
     let file = skill_file(folder, name);
     let shown = root.shown(&file);
     let start = Spot::start_of(Arc::clone(&shown));
-    match root.text(&file, MAX_TEXT) {
+    match root.by_values().text(&file, MAX_TEXT) {
         Ok(text) => match SkillFile::read(&shown, name, &text, problems) {
             Some(skill) => FolderContent::Skill(Box::new(skill)),
             None => FolderContent::Broken,

@@ -22,7 +22,7 @@ pub(super) struct Comparison<'a> {
     pinned: usize,
     places: Vec<PinName>,
     reasons: Vec<Option<PinRefusal>>,
-    /// Those that are pinned now.
+    /// The definitions that are pinned now.
     fresh: Pins,
     events: Vec<LockEvent>,
 }

@@ -3,9 +3,11 @@
 use std::{fmt, path::PathBuf, sync::Arc};
 
 use toolcrib_config::Diagnostics;
-use toolcrib_core::Digest;
 
-use super::power::Power;
+use super::{
+    facts::{Facts, TrustChange},
+    power::Power,
+};
 use crate::read::owner::FileOwner;
 
 /// The facts about a project before it is used, from the same bytes that it is built from.
@@ -16,8 +18,8 @@ pub struct Review {
     pub folder: Option<PathBuf>,
     /// Its programs, the hosts that it sends requests to, and the files outside of it that it opens.
     pub powers: Vec<Power>,
-    /// The digest of all files of the project that were read, and of its programs.
-    pub digest: Digest,
+    /// The facts that the user consents to.
+    pub(crate) facts: Facts,
     /// The files and folders that were read, each with its owner.
     pub(crate) owned: Vec<FileOwner>,
 }
@@ -26,6 +28,12 @@ impl Review {
     /// Whether it does something that needs the user's trust.
     pub fn needs_trust(&self) -> bool {
         self.powers.iter().any(|power| power.needs_trust)
+    }
+
+    /// The changes that need new consent if the user trusted an earlier review; none if the project can do nothing
+    /// now that it could not do then.
+    pub fn changes_since(&self, earlier: &Self) -> Vec<TrustChange> {
+        earlier.facts.changes_to(&self.facts)
     }
 }
 

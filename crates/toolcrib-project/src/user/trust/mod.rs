@@ -1,8 +1,12 @@
-//! Whether a project may use its user's authority. It is decided on values: what the project would do,
-//! the digest of its files and their owners, and the records of the user's consent.
+//! Decides whether a project may use its user's authority. The decision depends only on values: the
+//! external accesses of the project, the tables that decide on calls, the owners of its files, and the
+//! records of the user's consent.
 
 pub(crate) mod consent;
+pub(crate) mod facts;
 pub(crate) mod power;
+pub(crate) mod rules;
+mod schema;
 mod store;
 
 use std::sync::Arc;

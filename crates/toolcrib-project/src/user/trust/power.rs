@@ -112,6 +112,20 @@ const NOT_FIXED: &str = "has no fixed version, so its code may change any day";
 impl fmt::Display for Power {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", plain(&self.of), plain(&self.at.to_string()))?;
+        self.write_action(f)
+    }
+}
+
+impl Power {
+    /// The same without the position of the declaration, which other declarations move.
+    pub(crate) fn without_place(&self) -> String {
+        let mut text = plain(&self.of);
+        // A `String` accepts everything.
+        let _ = self.write_action(&mut text);
+        text
+    }
+
+    fn write_action(&self, f: &mut impl fmt::Write) -> fmt::Result {
         let list = |words: &[String]| words.iter().map(|w| word(w)).collect::<Vec<_>>().join(", ");
         match &self.action {
             Action::Start { command, working_dir, sets, unpinned, hosts } => {

@@ -8,16 +8,20 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 use toolcrib_core::Digest;
 
-use super::consent::Review;
+use super::{
+    consent::Review,
+    facts::{Facts, TrustChange},
+};
 use crate::{
     read::owner::{ForeignFile, with_folders},
     user::private,
 };
 
 /// A longer record is not valid.
-const MOST_BYTES: u64 = 64 * 1024;
+const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Whether the user trusts a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,24 +31,53 @@ pub enum TrustState {
     Trusted,
     /// It was never trusted.
     Unknown,
-    /// It was trusted, and its files have changed since.
-    Changed,
+    /// It was trusted, and could do more now: the changes, at least one.
+    Changed(Vec<TrustChange>),
+    /// It was trusted by another version of this library, whose record cannot be compared.
+    OtherFormat,
     /// Another user controls one of its files.
     Foreign(ForeignFile),
 }
 
 /// A folder or file that the user has trusted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct TrustRecord {
     /// The folder or file, resolved.
     pub path: PathBuf,
-    /// The digest of the trusted project in it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub digest: Option<Digest>,
+    /// The actions of the trusted project in it, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub actions: Option<Vec<String>>,
     /// The owner, besides the user and the system, whose files in it are accepted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<u32>,
+}
+
+/// A record as it is stored.
+#[derive(Debug, Serialize, Deserialize)]
+struct StoredRecord {
+    path: PathBuf,
+    /// The [`Facts`] of the trusted project. Another version may have written them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    facts: Option<Json>,
+    /// The digest of a trusted project, as versions before [`Facts`] stored it.
+    #[serde(default, skip_serializing)]
+    digest: Option<Json>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    owner: Option<u32>,
+}
+
+impl StoredRecord {
+    fn facts(&self) -> Option<Facts> {
+        Facts::deserialize(self.facts.as_ref()?).ok()
+    }
+}
+
+impl From<StoredRecord> for TrustRecord {
+    fn from(stored: StoredRecord) -> Self {
+        let actions = stored.facts().map(|facts| facts.actions.into_iter().collect());
+        Self { actions, path: stored.path, owner: stored.owner }
+    }
 }
 
 /// Trust cannot be stored.
@@ -77,22 +110,36 @@ impl TrustStore {
         Self { folder: private::config_of_user().map(|config| config.join("trust")) }
     }
 
-    /// Whether a project may be used. If it was `found`, not named, its digest must be the trusted
-    /// one.
+    /// Whether a project may be used. If it was `found`, not named, it must have been trusted, and can do
+    /// no more than at that time.
     pub fn state(&self, review: &Review, found: bool) -> TrustState {
+        match self.foreign(review) {
+            Some(foreign) => TrustState::Foreign(foreign),
+            None if !found || !review.needs_trust() => TrustState::Trusted,
+            None => self.recorded(review),
+        }
+    }
+
+    /// Whether the user has trusted a project as it is, however it was reached and whatever it does.
+    pub fn is_trusted(&self, review: &Review) -> bool {
+        self.foreign(review).is_none() && self.recorded(review) == TrustState::Trusted
+    }
+
+    fn foreign(&self, review: &Review) -> Option<ForeignFile> {
         let owned = with_folders(review.owned.clone(), review.folder.as_deref());
-        let foreign = owned.iter().find_map(|one| one.foreign(&|path| self.accepted_owner(path)));
-        if let Some(foreign) = foreign {
-            return TrustState::Foreign(foreign);
-        }
-        if !found || !review.needs_trust() {
-            return TrustState::Trusted;
-        }
+        owned.iter().find_map(|one| one.foreign(&|path| self.accepted_owner(path)))
+    }
+
+    /// The state of a project by its record alone.
+    fn recorded(&self, review: &Review) -> TrustState {
         let record = review.folder.as_deref().and_then(|folder| self.read(folder));
-        match record.and_then(|record| record.digest) {
-            None => TrustState::Unknown,
-            Some(digest) if digest == review.digest => TrustState::Trusted,
-            Some(_) => TrustState::Changed,
+        let Some(record) = record.filter(|it| it.facts.is_some() || it.digest.is_some()) else {
+            return TrustState::Unknown;
+        };
+        let Some(facts) = record.facts() else { return TrustState::OtherFormat };
+        match facts.changes_to(&review.facts) {
+            changes if changes.is_empty() => TrustState::Trusted,
+            changes => TrustState::Changed(changes),
         }
     }
 
@@ -108,8 +155,12 @@ impl TrustStore {
     pub fn trust(&self, review: &Review) -> Result<(), TrustError> {
         let Some(folder) = &review.folder else { return Ok(()) };
         let owner = self.read(folder).and_then(|record| record.owner);
-        let path = folder.clone();
-        self.write(&TrustRecord { path, digest: Some(review.digest), owner })
+        let fail = |error: serde_json::Error| TrustError::Io {
+            path: folder.clone(),
+            source: error.into(),
+        };
+        let facts = Some(serde_json::to_value(&review.facts).map_err(fail)?);
+        self.write(&StoredRecord { path: folder.clone(), facts, digest: None, owner })
     }
 
     /// Accepts the owner of a folder or file, for it and everything below it.
@@ -120,10 +171,10 @@ impl TrustStore {
         let fail = |source| TrustError::Io { path: path.to_owned(), source };
         let path = path.canonicalize().map_err(fail)?;
         let owner = Some(path.metadata().map_err(fail)?.uid());
-        let digest = self.read(&path).and_then(|record| record.digest);
-        let record = TrustRecord { path, digest, owner };
+        let facts = self.read(&path).and_then(|record| record.facts);
+        let record = StoredRecord { path, facts, digest: None, owner };
         self.write(&record)?;
-        Ok(record)
+        Ok(record.into())
     }
 
     /// Revokes the trust in a path; returns whether there was any.
@@ -148,7 +199,8 @@ impl TrustStore {
             .flatten()
             .flatten()
             .filter(|entry| entry.path().extension().is_some_and(|extension| extension == "json"));
-        let mut all: Vec<_> = records.filter_map(|entry| believed(&entry.path())).collect();
+        let mut all: Vec<TrustRecord> =
+            records.filter_map(|entry| Some(believed(&entry.path())?.into())).collect();
         all.sort_by(|a, b| a.path.cmp(&b.path));
         all
     }
@@ -158,13 +210,13 @@ impl TrustStore {
         Some(self.folder.as_ref()?.join(format!("{name}.json")))
     }
 
-    fn read(&self, path: &Path) -> Option<TrustRecord> {
+    fn read(&self, path: &Path) -> Option<StoredRecord> {
         let folder = self.folder.as_deref()?;
         let safe = private::is_safe(folder);
         believed(&self.record(path)?).filter(|record| safe && record.path == path)
     }
 
-    fn write(&self, record: &TrustRecord) -> Result<(), TrustError> {
+    fn write(&self, record: &StoredRecord) -> Result<(), TrustError> {
         let (Some(folder), Some(path)) = (&self.folder, self.record(&record.path)) else {
             return Err(TrustError::NoHome);
         };
@@ -176,7 +228,7 @@ impl TrustStore {
 }
 
 /// A record that only the user can have written.
-fn believed(path: &Path) -> Option<TrustRecord> {
+fn believed(path: &Path) -> Option<StoredRecord> {
     let (file, found) = private::open(path).ok()?;
     if !found.is_file() || !private::is_of_user(&found) {
         return None;

@@ -62,6 +62,7 @@ schema_file = "schema.json"
 stdin = "json"
 "#;
 
+/// A file, its text, and one that decides otherwise.
 const FILES: [(&str, &str, &str); 4] = [
     ("toolcrib.toml", PROJECT, "program = \"false\""),
     ("servers.json", r#"{ "mcpServers": { "a": { "command": "true" } } }"#, "{}"),
@@ -89,16 +90,17 @@ fn files_that_changed_while_they_were_judged_were_used_as_they_are_now() {
     let handle = project.databases()[0].read_only();
     handle.describe("SELECT first FROM a").unwrap();
 
-    // The digest is that of what was used.
+    // The review is that of what was used.
     for (name, text, _) in FILES {
         fs::write(folder.path().join(name), text).unwrap();
     }
     let (_, again) = load(&folder, || (), Verdict::Use);
-    assert_eq!(again.unwrap().digest, review.digest);
+    assert_eq!(again.unwrap().changes_since(&review), []);
     for (name, text, _) in FILES {
-        fs::write(folder.path().join(name), format!("{text} ")).unwrap();
+        let other = text.replace("\"true\"", "\"false\"").replace("object", "object\", \"x\": \"");
+        fs::write(folder.path().join(name), other.replace("first", "second")).unwrap();
         let (_, changed) = load(&folder, || (), Verdict::Use);
-        assert_ne!(changed.unwrap().digest, review.digest, "{name}");
+        assert_ne!(changed.unwrap().changes_since(&review), [], "{name}");
         fs::write(folder.path().join(name), text).unwrap();
     }
 }

@@ -17,7 +17,7 @@ const MOST_TYPE: usize = 60;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
     Html,
-    /// As it is.
+    /// The text is not converted.
     Text,
 }
 

@@ -1,7 +1,7 @@
 //! Parses HTML of an unknown author within a number of elements and of steps.
 //!
 //! The standard's algorithm is quadratic for some texts, in elements and in steps: each paragraph
-//! opens anew all the bold texts that were never closed, and each tag may search all open elements.
+//! reopens all the bold texts that were never closed, and each tag may search all open elements.
 //! So the text is fed in pieces of one tag, and the limits are checked after each of them. No limit
 //! is a time, so that a page is read or refused in the same way on every machine.
 

@@ -5,7 +5,7 @@ use toolcrib_tools::sql_explore::ExploreTool;
 use crate::server::{Shop, explorer};
 
 /// The rights of a role `$`, and the statements that remove them, in the order of the message.
-const RIGHTS: [(&str, &[&str]); 12] = [
+const RIGHTS: [(&str, &[&str]); 20] = [
     ("ALTER ROLE $ CREATEROLE", &["ALTER ROLE $ NOCREATEROLE;"]),
     ("ALTER ROLE $ CREATEDB", &["ALTER ROLE $ NOCREATEDB;"]),
     ("GRANT CREATE ON SCHEMA public TO $", &["REVOKE CREATE ON SCHEMA public FROM $;"]),
@@ -37,6 +37,48 @@ const RIGHTS: [(&str, &[&str]); 12] = [
         &[
             "REVOKE USAGE ON SEQUENCE public.orders_id_seq FROM higher_$;",
             "REVOKE INSERT ON TABLE public.orders FROM higher_$;",
+        ],
+    ),
+    (
+        "GRANT CREATE, USAGE ON SCHEMA pg_catalog TO $",
+        &["REVOKE CREATE ON SCHEMA pg_catalog FROM $;"],
+    ),
+    (
+        "GRANT CREATE ON SCHEMA information_schema TO PUBLIC",
+        &["REVOKE CREATE ON SCHEMA information_schema FROM PUBLIC;"],
+    ),
+    (
+        "GRANT UPDATE, SELECT ON pg_class TO $",
+        &["REVOKE UPDATE ON TABLE pg_catalog.pg_class FROM $;"],
+    ),
+    (
+        "GRANT INSERT ON information_schema.sql_features TO $",
+        &["REVOKE INSERT ON TABLE information_schema.sql_features FROM $;"],
+    ),
+    (
+        "GRANT UPDATE (relname) ON pg_class TO PUBLIC; GRANT DELETE ON pg_index TO PUBLIC",
+        &["REVOKE DELETE, UPDATE ON TABLE pg_catalog.pg_class, pg_catalog.pg_index FROM PUBLIC;"],
+    ),
+    (
+        "GRANT INSERT ON ALL TABLES IN SCHEMA pg_catalog TO $",
+        &["REVOKE INSERT ON ALL TABLES IN SCHEMA pg_catalog FROM $;"],
+    ),
+    (
+        "CREATE ROLE \"Third $\"; GRANT USAGE ON SCHEMA public TO \"Third $\"; \
+         GRANT UPDATE ON orders, refunds TO \"Third $\" WITH GRANT OPTION; GRANT UPDATE ON orders TO $; \
+         SET ROLE \"Third $\"; GRANT UPDATE ON orders, refunds TO $; RESET ROLE",
+        &[
+            "REVOKE UPDATE ON TABLE public.orders FROM $;",
+            "SET ROLE \"Third $\"; REVOKE UPDATE ON TABLE public.orders, public.refunds FROM $; RESET ROLE;",
+        ],
+    ),
+    (
+        "CREATE ROLE third_$; GRANT CREATE ON SCHEMA public TO third_$ WITH GRANT OPTION; \
+         GRANT CREATE ON DATABASE @ TO third_$ WITH GRANT OPTION; SET ROLE third_$; \
+         GRANT CREATE ON SCHEMA public TO PUBLIC; GRANT CREATE ON DATABASE @ TO $; RESET ROLE",
+        &[
+            "SET ROLE third_$; REVOKE CREATE ON DATABASE @ FROM $; RESET ROLE;",
+            "SET ROLE third_$; REVOKE CREATE ON SCHEMA public FROM PUBLIC; RESET ROLE;",
         ],
     ),
     ("ALTER DATABASE @ OWNER TO $", &["ALTER DATABASE @ OWNER TO CURRENT_USER;"]),

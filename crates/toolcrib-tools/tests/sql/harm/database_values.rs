@@ -408,6 +408,46 @@ async fn tables_that_belong_to_an_index_are_marked() {
 }
 
 #[tokio::test]
+async fn virtual_tables_can_be_read() {
+    let desk = Desk::with(
+        "CREATE VIRTUAL TABLE \"a \"\"place\" USING rtree_i32(id, low, high, +name); \
+         INSERT INTO \"a \"\"place\" VALUES (1, 0, 4, 'harbor'), (2, 5, 6, 'mill'); \
+         CREATE VIEW near AS SELECT name FROM \"a \"\"place\" WHERE low < 5; \
+         CREATE VIRTUAL TABLE docs USING fts5(body); INSERT INTO docs VALUES ('red lamp');",
+    );
+    for (sql, expected) in [
+        ("SELECT * FROM near", json!({ "name": "harbor" })),
+        ("SELECT high FROM \"a \"\"place\" WHERE low > 1", json!({ "high": 6 })),
+        ("SELECT body FROM docs WHERE docs MATCH 'lamp'", json!({ "body": "red lamp" })),
+    ] {
+        assert_eq!(query(&desk, sql).await.unwrap(), json!({ "rows": [expected] }), "{sql}");
+        let declared = reads(&[sql], json!({}));
+        let rows = desk.call(declared, json!({})).await.unwrap();
+        assert_eq!(rows["rows"], json!([expected]), "{sql}");
+    }
+    for (sql, reason) in [
+        ("DELETE FROM \"a \"\"place_node\"", "table a \"place_node may not be modified"),
+        ("DELETE FROM near", "cannot modify near because it is a view"),
+        ("DELETE FROM \"a \"\"place\"", "the statement writes, and this tool only reads"),
+    ] {
+        let error = query(&desk, sql).await.unwrap_err();
+        assert!(error.message.ends_with(reason), "{sql}: {error:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_text_that_is_not_utf_8_is_not_another_text() {
+    let desk = Desk::with(
+        "CREATE TABLE names (name TEXT); INSERT INTO names VALUES (CAST(x'fe41' AS TEXT)), ('\u{fffd}A');",
+    );
+    let expected = json!([{ "name": { "bytes": 2 } }, { "name": "\u{fffd}A" }]);
+    let sql = "SELECT name FROM names";
+    assert_eq!(query(&desk, sql).await.unwrap()["rows"], expected);
+    let declared = desk.call(reads(&[sql], json!({})), json!({})).await.unwrap();
+    assert_eq!(declared["rows"], expected);
+}
+
+#[tokio::test]
 async fn explain_shows_plans_of_queries() {
     let desk = Desk::new();
     let plan = query(&desk, "EXPLAIN QUERY PLAN SELECT * FROM orders WHERE id = 1").await.unwrap();

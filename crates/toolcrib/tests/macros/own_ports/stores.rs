@@ -26,9 +26,9 @@ use toolcrib::{
     prelude::*,
     secrets::Redact,
     sessions::{
-        FoundMessage, KvArea, KvError, KvLimits, KvStore, KvWrite, NewSession, SessionInfo,
-        SessionLease, SessionOwner, SessionRecord, SessionRetention, SessionSearch, SessionStore,
-        SessionStoreError, SqliteStore, StoredRun, StoredSession, TracedEvent,
+        ClaimedSession, FoundMessage, KvArea, KvError, KvLimits, KvStore, KvWrite, NewSession,
+        SessionInfo, SessionLease, SessionOwner, SessionRecord, SessionRetention, SessionSearch,
+        SessionStore, SessionStoreError, SqliteStore, StoredRun, StoredSession, TracedEvent,
     },
     testing::stores::check_artifact_store,
     tool::{DigestHasher, InvalidToolError, KvScope},
@@ -294,8 +294,29 @@ impl SessionStore for Audited {
         self.0.acquire(owner, id, time)
     }
 
-    fn renew(&self, lease: &SessionLease, time: Duration) -> Result<(), SessionStoreError> {
+    fn renew(&self, lease: &SessionLease, time: Duration) -> Result<bool, SessionStoreError> {
         self.0.renew(lease, time)
+    }
+
+    fn submit(
+        &self,
+        owner: &SessionOwner,
+        id: &str,
+        message: &str,
+    ) -> Result<(), SessionStoreError> {
+        self.0.submit(owner, id, message)
+    }
+
+    fn claim(
+        &self,
+        owner: Option<&SessionOwner>,
+        time: Duration,
+    ) -> Result<Option<ClaimedSession>, SessionStoreError> {
+        self.0.claim(owner, time)
+    }
+
+    fn cancel(&self, owner: &SessionOwner, id: &str) -> Result<bool, SessionStoreError> {
+        self.0.cancel(owner, id)
     }
 
     fn release(&self, lease: &SessionLease) -> Result<(), SessionStoreError> {

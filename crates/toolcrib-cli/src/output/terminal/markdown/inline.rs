@@ -30,7 +30,7 @@ enum Span<'a> {
     Escaped(&'a str),
     /// Not a span, but these bytes of text.
     Text(usize),
-    /// It may become one.
+    /// An unclosed span, which more input may close.
     Open,
 }
 

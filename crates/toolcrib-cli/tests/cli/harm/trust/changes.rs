@@ -38,27 +38,27 @@ fn a_change_was_not_asked_about() {
     ]);
     fs::set_permissions(found.path().join("script"), fs::Permissions::from_mode(0o755)).unwrap();
     let is_trusted = || found.run(&["call", "look"]);
-    for file in [
-        "toolcrib.toml",
-        ".mcp.json",
-        "crm/plugin.toml",
-        "crm/skills/x/SKILL.md",
-        "script",
-        "tool.py",
-        "lib.inc",
-        "model.toml",
-        "system.md",
+    for (file, part, other) in [
+        ("toolcrib.toml", "[agent]", "[limits]\nmax_calls = 5\n[agent]"),
+        (".mcp.json", "\"true\"", "\"false\""),
+        ("crm/plugin.toml", "# nothing", "[mcp.x]\ncommand = \"true\""),
+        ("crm/skills/x/SKILL.md", "name: x", "name: x\nallowed-tools: look"),
+        ("script", "sh", "sh\n"),
+        ("tool.py", "pass", "exit"),
+        ("lib.inc", "true", "false"),
+        ("model.toml", "hello", "goodbye"),
     ] {
         found.trust();
         let before = is_trusted();
         assert_eq!(before.code, Some(0), "{file}: {}", before.stderr);
         let path = found.path().join(file);
         let text = fs::read_to_string(&path).unwrap();
-        fs::write(&path, format!("{text}\n")).unwrap();
+        fs::write(&path, text.replace(part, other)).unwrap();
         found.was_started();
         let changed = is_trusted();
         assert_eq!(changed.code, Some(2), "{file}: {}", changed.stderr);
         assert!(changed.stderr.contains("has changed since you trusted it"), "{}", changed.stderr);
+        assert!(changed.stderr.contains(file), "{file} is shown: {}", changed.stderr);
         assert!(!found.was_started(), "{file}");
         assert!(found.run(&["menu"]).stderr.contains("has changed"), "{file}");
         fs::write(&path, text).unwrap();
@@ -108,13 +108,27 @@ fn a_record_that_others_could_write_was_believed() {
 }
 
 #[test]
-fn a_project_that_init_made_was_not_trusted() {
-    let found = Found::of(&[]);
-    fs::remove_dir(found.path()).unwrap();
-    let mut init = crate::support::toolcrib();
-    init.arg("init").arg(found.project.path()).env("XDG_CONFIG_HOME", found.config.path());
-    assert!(init.output().unwrap().status.success());
-    assert!(found.run(&["trust", "--list"]).stdout.contains(&*found.path().to_string_lossy()));
-    let run = found.run(&["run", "what do we know about the printer?"]);
-    assert_eq!(run.code, Some(0), "{}", run.stderr);
+fn a_record_of_an_earlier_version_was_believed() {
+    let found = Found::with_server();
+    found.trust();
+    let (record, _) = modes(found.config.path())
+        .into_iter()
+        .find(|(path, _)| path.extension().is_some_and(|extension| extension == "json"))
+        .unwrap();
+    let path = found.path().display().to_string();
+    let digest = "0".repeat(64);
+    for (text, said) in [
+        (format!(r#"{{"path":{path:?},"digest":"{digest}"}}"#), "by another version"),
+        (format!(r#"{{"path":{path:?},"facts":{{"actions":[]}}}}"#), "by another version"),
+        (format!(r#"{{"path":{path:?}}}"#), "you have not trusted it"),
+        ("{}".to_owned(), "you have not trusted it"),
+    ] {
+        fs::write(&record, &text).unwrap();
+        let refused = found.run(&["call", "look"]);
+        assert_eq!((refused.code, found.was_started()), (Some(2), false), "{text}");
+        assert!(refused.stderr.contains(said), "{text}: {}", refused.stderr);
+        assert!(refused.stderr.contains("starts: sh -c"), "{text}: {}", refused.stderr);
+    }
+    found.trust();
+    assert_eq!(found.run(&["call", "look"]).code, Some(0));
 }

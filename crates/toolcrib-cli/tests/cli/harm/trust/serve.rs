@@ -39,7 +39,7 @@ fn serve_used_files_and_hosts_outside_without_trust() {
         assert_eq!(served.code, Some(2), "{serve}: {}", served.stderr);
         assert!(served.stderr.contains(&told), "{serve}: {}", served.stderr);
         assert_eq!((listing(elsewhere.path()), modes(elsewhere.path())), before, "{serve}");
-        let checked = found.run(&["check"]);
+        let checked = found.run(&["check", "-v"]);
         assert!(checked.stderr.contains(&told), "{serve}: {}", checked.stderr);
         found.trust();
         assert_eq!(found.run(&["serve"]).code, Some(0), "{serve}");
