@@ -76,7 +76,7 @@ impl PostgresServer {
         server
     }
 
-    /// A server of its own, which has on the disk what it has acknowledged. `None` as of
+    /// A separate server, which syncs each acknowledged write to the disk. `None` as of
     /// [`shared`](Self::shared).
     ///
     /// # Panics

@@ -1,4 +1,5 @@
-//! PostgreSQL's binaries, of which tests and the crash table start their own servers.
+//! PostgreSQL's binaries, and a server for the crash table. Tests start theirs by `testbed`, on which the
+//! checks must not depend.
 
 use std::{
     env, fs, io,

@@ -249,7 +249,7 @@ impl GatewayBuilder {
         self
     }
 
-    /// Builds the gateway, without a listener. Nothing runs yet.
+    /// Builds the gateway, which runs nothing yet.
     pub fn build(self) -> Gateway {
         Gateway(GatewayState::new(self.0))
     }

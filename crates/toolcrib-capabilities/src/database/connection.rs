@@ -1,9 +1,8 @@
 //! One connection: its transactions, and descriptions of statements.
 
-use std::{collections::HashSet, path::Path, sync::Arc, thread, time::Duration};
+use std::{cell::Cell, collections::HashSet, path::Path, sync::Arc, thread, time::Duration};
 
 use parking_lot::Mutex;
-
 use rusqlite::{
     Connection, ErrorCode, OpenFlags, Statement, config::DbConfig, ffi, functions::FunctionFlags,
     hooks::AuthContext, limits::Limit, types::Null,
@@ -86,6 +85,8 @@ pub struct StatementDescription {
 pub(crate) struct GuardedConnection {
     connection: Connection,
     guard: Arc<Mutex<Guard>>,
+    /// The version of the schema whose virtual tables are connected.
+    connected: Cell<Option<i64>>,
 }
 
 impl GuardedConnection {
@@ -114,7 +115,7 @@ impl GuardedConnection {
         }
         let guard = Arc::new(Mutex::new(Guard::body(access)));
         authorize(&mut connection, Arc::clone(&guard))?;
-        Ok(Self { connection, guard })
+        Ok(Self { connection, guard, connected: Cell::new(None) })
     }
 
     /// Runs `work` in one transaction: of one consistent snapshot for [`Access::Read`], with the
@@ -153,12 +154,36 @@ impl GuardedConnection {
             Access::Read | Access::Explore => {
                 connection.execute_batch("BEGIN")?;
                 // The snapshot is taken by the first read, not by BEGIN.
-                patiently(|| cancel.is_cancelled(), || connect_virtual_tables(connection))
+                patiently(|| cancel.is_cancelled(), || self.connect_virtual_tables(connection))
             }
             Access::Write => {
                 patiently(|| cancel.is_cancelled(), || connection.execute_batch("BEGIN IMMEDIATE"))
             }
         })
+    }
+
+    /// Takes a snapshot, and connects the virtual tables unless those of this schema are connected. An R-tree
+    /// prepares its own statements when it is connected, also those that write; a body that only reads may
+    /// not prepare them. A table that cannot be connected is left to the statement that uses it.
+    fn connect_virtual_tables(&self, connection: &Connection) -> rusqlite::Result<()> {
+        let version = connection.query_row("PRAGMA schema_version", [], |row| row.get(0))?;
+        if self.connected.get() == Some(version) {
+            return Ok(());
+        }
+        let mut names = connection
+            .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage = 0")?;
+        let mut rows = names.query([])?;
+        while let Some(row) = rows.next()? {
+            let Ok(name) = row.get::<_, String>(0) else { continue };
+            let query = format!("SELECT 1 FROM \"{}\"", name.replace('"', "\"\""));
+            if let Err(error) = connection.prepare(&query)
+                && error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+            {
+                return Err(error);
+            }
+        }
+        self.connected.set(Some(version));
+        Ok(())
     }
 
     fn as_host<T>(&self, work: impl FnOnce(&Connection) -> T) -> T {
@@ -202,7 +227,7 @@ impl GuardedConnection {
             tries > DESCRIBE_TRIES
         };
         let prepare = || {
-            self.as_host(connect_virtual_tables)?;
+            self.as_host(|connection| self.connect_virtual_tables(connection))?;
             self.connection.prepare(sql)
         };
         match patiently(give_up, prepare) {
@@ -307,25 +332,6 @@ fn described(statement: &Statement<'_>) -> Result<StatementDescription, Statemen
         columns.push(name.to_owned());
     }
     Ok(StatementDescription { parameters, columns, read_only: statement.readonly() })
-}
-
-/// Connects the virtual tables. An R-tree prepares its own statements when it is connected, also those that
-/// write; a body that only reads may not prepare them. A table that cannot be connected is left to the
-/// statement that uses it.
-fn connect_virtual_tables(connection: &Connection) -> rusqlite::Result<()> {
-    let mut names = connection
-        .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage = 0")?;
-    let mut rows = names.query([])?;
-    while let Some(row) = rows.next()? {
-        let Ok(name) = row.get::<_, String>(0) else { continue };
-        match connection.prepare(&format!("SELECT 1 FROM \"{}\"", name.replace('"', "\"\""))) {
-            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
-                return Err(error);
-            }
-            _ => {}
-        }
-    }
-    Ok(())
 }
 
 /// Retries, in small steps, an operation that fails only because another connection has a lock.

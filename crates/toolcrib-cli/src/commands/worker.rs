@@ -130,7 +130,7 @@ impl Worker<'_> {
             session: Some(session.conversation().to_string()),
             ..Situation::default()
         };
-        // Of its own: a signal leaves a session to others, and does not cancel its run.
+        // A separate token, because a signal leaves the session to other workers and does not cancel its run.
         let mut turn = turn_options(self.project, &situation, CancellationToken::new())?;
         // It has the conversation.
         turn.conversation = None;

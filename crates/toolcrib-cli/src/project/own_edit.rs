@@ -1,4 +1,4 @@
-//! Edits of a project by this program: what its user typed needs no second consent.
+//! Edits of a project by commands of this program, which need no second consent if the user typed them.
 
 use std::{
     fs,

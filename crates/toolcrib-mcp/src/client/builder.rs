@@ -231,7 +231,7 @@ impl McpClientBuilder {
         self
     }
 
-    /// Builds the client, without connecting. Nothing is started or connected yet.
+    /// Builds the client, which starts and connects nothing yet.
     ///
     /// # Errors
     /// [`McpError`] for an invalid server name or declaration.

@@ -124,11 +124,14 @@ impl Plan<'_> {
         let Some(consent) = &options.consent else {
             if self.folders.has_writable() {
                 // Records the programs of the project, which the floor of folders protects.
-                self.review();
+                self.without_facts();
             }
             return Ok(TrustDecision { reason: offline, ..TrustDecision::default() });
         };
-        decide(&self.review(), &**consent, offline, PROJECT_FILE)
+        let review = self.without_facts();
+        // Without an action that needs trust, no record is compared.
+        let review = if review.needs_trust() { self.with_facts(review) } else { review };
+        decide(&review, &**consent, offline, PROJECT_FILE)
             .map_err(|message| LoadError::NotTrusted { message })
     }
 
@@ -137,7 +140,7 @@ impl Plan<'_> {
     /// # Errors
     /// [`LoadError::Diagnostics`].
     pub(super) fn into_review(self) -> Result<Review, LoadError> {
-        let review = self.review();
+        let review = self.with_facts(self.without_facts());
         let problems = self.bound.declared.problems;
         match problems.has_errors() {
             true => Err(LoadError::Diagnostics(problems.into_diagnostics())),
@@ -146,8 +149,8 @@ impl Plan<'_> {
     }
 
     /// The actions of the project with its user's authority, and the files that declare them. Records
-    /// the programs of the project.
-    fn review(&self) -> Review {
+    /// the programs of the project. The facts, which read its files once more, are left out.
+    fn without_facts(&self) -> Review {
         let Declared { root, state, file, parts, mcp_files, .. } = &self.bound.declared;
         let powers = powers(file, parts, mcp_files, (&self.databases, &self.folders), root);
         // A load of imported files alone reads nothing of the current folder.
@@ -157,9 +160,16 @@ impl Plan<'_> {
         if state.is_default() {
             owned.extend(FileOwner::at(state.path()));
         }
-        let facts =
-            if is_project { facts(parts, &self.bound.skills, &powers) } else { Facts::default() };
-        Review { folder, powers, facts, owned }
+        Review { folder, powers, facts: Facts::default(), owned }
+    }
+
+    fn with_facts(&self, review: Review) -> Review {
+        let parts = &self.bound.declared.parts;
+        let facts = match review.folder {
+            Some(_) => facts(parts, &self.bound.skills, &review.powers),
+            None => Facts::default(),
+        };
+        Review { facts, ..review }
     }
 }
 

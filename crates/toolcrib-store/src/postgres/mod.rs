@@ -171,7 +171,7 @@ impl Database {
         Ok(Self { id, shown, pool, runtime: Some(runtime), round_trips, unsaved })
     }
 
-    /// Runs one statement in a transaction of its own.
+    /// Runs one statement in a separate transaction.
     fn query(
         &self,
         doing: &'static str,

@@ -74,7 +74,7 @@ struct Shared {
 }
 
 impl PostgresDatabase {
-    /// Reads the URL of a server, without connecting. Opens no connection.
+    /// Reads the URL of a server, without connecting.
     ///
     /// # Errors
     /// [`DatabaseError::Server`] for an invalid URL; its text does not contain the URL.

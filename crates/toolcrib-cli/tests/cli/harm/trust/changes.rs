@@ -4,7 +4,7 @@ use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use super::{Found, modes};
 
-const TOOL: &str = r#"
+pub(super) const TOOL: &str = r#"
 policy_default = "allow"
 [[tool]]
 kind = "command"

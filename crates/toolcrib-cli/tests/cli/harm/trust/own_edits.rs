@@ -1,25 +1,15 @@
-//! What the program wrote for its user was asked about, or trusted for somebody else.
+//! The program asked its user about its own edits, or trusted edits that the user had not requested.
 
 use std::fs;
 
-use super::Found;
+use super::{Found, changes::TOOL};
 use crate::support::{at_terminal, toolcrib};
-
-const PROJECT: &str = r#"
-policy_default = "allow"
-[[tool]]
-kind = "command"
-name = "look"
-description = "Looks."
-program = "touch"
-args = ["below/started"]
-"#;
 
 const ADD: [&str; 6] = ["mcp", "add", "more", "--", "true", "x"];
 
 #[test]
 fn a_server_that_the_user_added_was_asked_about() {
-    let found = Found::of(&[("toolcrib.toml", PROJECT)]);
+    let found = Found::of(&[("toolcrib.toml", TOOL)]);
     let is_trusted = || found.run(&["call", "look"]).code == Some(0);
     // Not trusted before: it is not trusted now.
     let (code, said) = at_terminal(&found.command(&ADD), "added", "");
@@ -30,14 +20,14 @@ fn a_server_that_the_user_added_was_asked_about() {
     let (code, said) = at_terminal(&found.command(&ADD), "added", "");
     assert_eq!((code, is_trusted()), (Some(0), true), "{said}");
     assert!(!said.contains("trust"), "{said}");
-    // Without a terminal, nobody typed it.
+    // Without a terminal, the user did not type the command.
     let replaced = found.run(&["mcp", "add", "--replace", "more", "--", "false"]);
     assert_eq!((replaced.code, is_trusted()), (Some(0), false), "{}", replaced.stderr);
 }
 
 #[test]
 fn a_tool_added_a_server_at_a_terminal_of_its_own() {
-    let found = Found::of(&[("toolcrib.toml", PROJECT)]);
+    let found = Found::of(&[("toolcrib.toml", TOOL)]);
     found.trust();
     let program = toolcrib().get_program().to_string_lossy().into_owned();
     // The tool of another project has a terminal, and the user's rights.
@@ -80,7 +70,7 @@ fn a_project_that_init_made_was_not_trusted() {
         let listed = found.run(&["trust", "--list"]).stdout;
         listed.contains(&*found.project.path().to_string_lossy())
     };
-    // Without a terminal, nobody typed it.
+    // Without a terminal, the user did not type the command.
     assert!(init().output().unwrap().status.success());
     assert!(!listed());
     let run = found.run(&["run", "what do we know about the printer?"]);
