@@ -1,6 +1,9 @@
 //! A document, and its operations before they are made.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeSet, HashMap, HashSet},
+};
 
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
@@ -341,7 +344,8 @@ impl OpenApi {
 
     /// The parameters of which a list has several.
     fn parameters_twice(&self, operations: &[Outline<'_>]) -> Vec<String> {
-        let mut twice = Vec::new();
+        // A set, because several operations of a path have its list.
+        let mut twice = BTreeSet::new();
         for one in operations {
             let of_operation = format!("{} {}", one.method, one.path);
             for (map, owner) in [(one.item, one.path), (one.operation, &*of_operation)] {
@@ -351,15 +355,13 @@ impl OpenApi {
                 {
                     let resolved = self.resolved(parameter).ok().and_then(Value::as_object);
                     let Some((name, place)) = resolved.and_then(parameter_key) else { continue };
-                    let shown = format!("{name} in {place} of {owner}");
-                    // Several operations of a path have its list.
-                    if !seen.insert((name, place)) && !twice.contains(&shown) {
-                        twice.push(shown);
+                    if !seen.insert((name.clone(), place)) {
+                        twice.insert(format!("{name} in {place} of {owner}"));
                     }
                 }
             }
         }
-        twice
+        twice.into_iter().collect()
     }
 
     /// The operations with methods that are newer than OpenAPI 3.1: `QUERY /search`.
@@ -433,11 +435,11 @@ fn without_names(operation: &str) -> String {
 }
 
 /// The name and the place of a parameter, of which an operation has one each. Names of headers ignore case.
-pub(super) fn parameter_key(parameter: &Map<String, Value>) -> Option<(String, &str)> {
+pub(super) fn parameter_key(parameter: &Map<String, Value>) -> Option<(Cow<'_, str>, &str)> {
     let said = |key: &str| parameter.get(key).and_then(Value::as_str);
     let (name, place) = (said("name")?, said("in")?);
     let is_header = place == "header";
-    Some((if is_header { name.to_ascii_lowercase() } else { name.to_owned() }, place))
+    Some((if is_header { name.to_ascii_lowercase().into() } else { name.into() }, place))
 }
 
 pub(super) fn unresolved(reference: &str) -> String {
