@@ -238,8 +238,8 @@ Examples:
 
 A trusted project may start the programs, send the requests and read the environment variables that \
 it declares. A project named with `-p` and a file named with `--import` need no trust if they belong \
-to you or to root. A project found in this folder or above it must be trusted once, and again after \
-its files change. See docs/project-file.md.")]
+to you or to root. A project found in this folder or above it must be trusted once, and again \
+before it can do more. See docs/project-file.md.")]
     Trust(TrustArgs),
     /// Store, list and remove the secrets of this user's vault
     Secret {

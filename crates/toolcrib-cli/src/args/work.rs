@@ -27,8 +27,8 @@ Examples:
   toolcrib worker --json > runs.jsonl
 
 It takes the sessions of its store that have a submitted message, a call that was approved or denied, or \
-an open turn whose process has died, one after the other, and prints a line for each run. With --json a \
-line is the JSON object of `run`. Claims are not stored: roles come from the principal and the tenant.
+an open turn whose process has died, up to --concurrency at the same time, and prints a line for each run. \
+With --json a line is the JSON object of `run`. Claims are not stored: roles come from the principal and the tenant.
 
 Ctrl-C or SIGTERM ends it: it takes no more sessions, and waits for those that it has, at most for the \
 time of --grace. Then it leaves them to other workers, which continue them as after a crash: exit code 0. \
@@ -42,7 +42,8 @@ Examples:
 
 It begins with the last turn, or with the next one if a submitted message waits, and ends when no turn \
 runs and no message waits. It goes on while calls wait for approval. With --json each line is one object, \
-of the type `turn`, `message` or `end`. The exit code is that of `run`.")]
+of the type `turn`, `message` or `end`. The exit code is that of `run`, except that an empty answer is 1; \
+it waits for approvals instead of ending with 4.")]
     Follow(FollowArgs),
     /// Cancel the run of a session, and its submitted messages, on whatever machine
     #[command(after_help = "\
