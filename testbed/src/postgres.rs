@@ -22,6 +22,9 @@ use toolcrib_skip::skip;
 /// The user `nobody`: the server refuses to run as root.
 const NOBODY: u32 = 65_534;
 
+const MISSING: &str =
+    "PostgreSQL is not installed; install it, such as by `apt-get install postgresql`";
+
 /// The time limit of a start: many times the usual one.
 const START: Duration = Duration::from_secs(300);
 
@@ -69,9 +72,7 @@ impl PostgresServer {
         static SERVER: OnceLock<Option<PostgresServer>> = OnceLock::new();
         let server = SERVER.get_or_init(|| Self::start("off")).as_ref();
         if server.is_none() {
-            skip(
-                "PostgreSQL is not installed; install it, such as by `apt-get install postgresql`",
-            );
+            skip(MISSING);
         }
         server
     }
@@ -82,7 +83,11 @@ impl PostgresServer {
     /// # Panics
     /// Those of [`shared`](Self::shared).
     pub fn durable() -> Option<Self> {
-        Self::start("on")
+        let server = Self::start("on");
+        if server.is_none() {
+            skip(MISSING);
+        }
+        server
     }
 
     /// Stops it at once, as `pg_ctl stop -m immediate` does, and waits until it runs again.
@@ -90,10 +95,10 @@ impl PostgresServer {
     /// # Errors
     /// Its log, if it does not run again.
     pub fn crash(&self) -> io::Result<()> {
+        let begun = || self.psql("postgres", "SELECT pg_postmaster_start_time()");
+        let before = begun()?;
         self.life.lock().write_all(b"\n")?;
-        // Its processes end within milliseconds.
-        thread::sleep(Duration::from_millis(50));
-        self.wait()
+        self.wait_for(|| begun().is_ok_and(|now| now != before))
     }
 
     #[expect(clippy::panic, reason = "for tests")]
@@ -121,13 +126,13 @@ impl PostgresServer {
         let life = command.spawn()?.stdin.take().ok_or_else(|| io::Error::other("no pipe"))?;
         let (life, databases) = (Mutex::new(life), AtomicUsize::new(0));
         let server = Self { folder, port, bin, life, databases };
-        server.wait()?;
+        server.wait_for(|| server.psql("postgres", "SELECT 1").is_ok())?;
         Ok(server)
     }
 
-    fn wait(&self) -> io::Result<()> {
+    fn wait_for(&self, is_ready: impl Fn() -> bool) -> io::Result<()> {
         let begun = Instant::now();
-        while self.psql("postgres", "SELECT 1").is_err() {
+        while !is_ready() {
             if begun.elapsed() > START {
                 return Err(io::Error::other(self.logs()));
             }

@@ -68,5 +68,5 @@ pub(crate) fn out_of_order(session: &Arc<str>, what: &'static str) -> SessionSto
 }
 
 pub(crate) const BEGAN_TWICE: &str = "the beginning of a turn before the end of the last one";
-pub(crate) const NOT_SUBMITTED: &str = "the turn of a message that was cancelled";
+pub(crate) const NOT_SUBMITTED: &str = "the turn of a message that is not the next one that waits";
 pub(crate) const OUTSIDE_TURN: &str = "a message, a call or an end outside of a turn";

@@ -289,7 +289,11 @@ impl<'a> RunState<'a> {
         transcript.prefix.unchanged(recording.unchanged());
         let (usage, took, run) = (report.usage, report.began.elapsed(), transcript.prefix.run());
         let written = recording.end(&transcript.messages, end, usage, &last, took, run);
-        if let Err(error) = written.await {
+        if let Err(mut error) = written.await {
+            // The turn has no end in the store, which decides whether it is resumed.
+            if let Some(before) = end.error.take() {
+                error.message += &format!("; before that, the run failed: {}", before.message);
+            }
             failed(end, error);
         }
         // What the session could not write.

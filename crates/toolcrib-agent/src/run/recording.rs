@@ -384,6 +384,9 @@ fn join(session: &Session, turn: &mut TurnOptions) -> Result<OwnedMutexGuard<His
             "the session `{id}` is the conversation of the run; leave out `conversation`"
         )));
     }
+    let history = session.try_lock().ok_or_else(|| {
+        failed(format!("the session `{id}` has a run already; wait until it has ended"))
+    })?;
     let token = turn.cancellation.take().unwrap_or_default().child_token();
     session.runs(&token);
     turn.cancellation = Some(token);
@@ -391,9 +394,7 @@ fn join(session: &Session, turn: &mut TurnOptions) -> Result<OwnedMutexGuard<His
     if **session.personality() != *DEFAULT_PERSONALITY {
         turn.personality = Some(Arc::clone(session.personality()));
     }
-    session.try_lock().ok_or_else(|| {
-        failed(format!("the session `{id}` has a run already; wait until it has ended"))
-    })
+    Ok(history)
 }
 
 fn failed(message: impl Into<String>) -> RunError {

@@ -1,7 +1,6 @@
 //! The lease of an open session.
 
 use std::{
-    collections::BTreeSet,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -30,7 +29,7 @@ pub(super) struct KeptLease {
     store: Arc<dyn SessionStore>,
     writer: LeaseWriter,
     renewal: AbortHandle,
-    /// Whether it ends by itself.
+    /// Whether it expires unless it is released, so that the work of the session can be claimed again.
     is_left: AtomicBool,
     run: RunToken,
 }
@@ -38,31 +37,24 @@ pub(super) struct KeptLease {
 /// Cancels the present run of a session.
 type RunToken = Arc<Mutex<CancellationToken>>;
 
-/// The right to write with a lease, and the numbers of writes that the store has returned.
+/// The right to write with a lease, and the number of the last write that the store has returned.
 #[derive(Clone)]
 pub(super) struct LeaseWriter {
     lease: SessionLease,
-    seen: Arc<Mutex<BTreeSet<u64>>>,
+    seen: Arc<Mutex<u64>>,
 }
 
 impl LeaseWriter {
-    /// Writes records. Blocks.
+    /// Writes records, one write after the other: a write that did not know the last number could be
+    /// given one that the store has acknowledged and lost. Blocks.
     pub(super) fn write(
         &self,
         store: &dyn SessionStore,
         records: &[SessionRecord],
     ) -> Result<(), SessionStoreError> {
-        let seen = self.seen.lock().last().copied().unwrap_or_default();
-        let number = store.write(&self.lease, seen, records)?;
-        // A concurrent write may have been acknowledged and lost since `seen` was read; its number is
-        // given again.
-        match self.seen.lock().insert(number) {
-            true => Ok(()),
-            false => {
-                let session = Arc::clone(&self.lease.session);
-                Err(SessionStoreError::WritesLost { session })
-            }
-        }
+        let mut seen = self.seen.lock();
+        *seen = store.write(&self.lease, *seen, records)?;
+        Ok(())
     }
 }
 
@@ -92,11 +84,11 @@ impl KeptLease {
                 lease => break lease?,
             }
         };
-        Ok(Self::keep(store, lease))
+        Ok(Self::keep(store, lease, false))
     }
 
-    /// Renews a lease that the store has given.
-    pub(super) fn keep(store: &Arc<dyn SessionStore>, lease: SessionLease) -> Self {
+    /// Renews a lease that the store has given. If it is left, it expires after it is dropped.
+    pub(super) fn keep(store: &Arc<dyn SessionStore>, lease: SessionLease, is_left: bool) -> Self {
         let (store, run) = (Arc::clone(store), RunToken::default());
         let renewal = tokio::spawn(renew(Arc::clone(&store), lease.clone(), Arc::clone(&run)));
         let writer = LeaseWriter { lease, seen: Arc::default() };
@@ -104,7 +96,7 @@ impl KeptLease {
             store,
             writer,
             renewal: renewal.abort_handle(),
-            is_left: AtomicBool::new(false),
+            is_left: AtomicBool::new(is_left),
             run,
         }
     }

@@ -189,7 +189,7 @@ impl Session {
             let Some(ClaimedSession { info, lease, submitted, is_cancelled }) = found else {
                 return Ok(None);
             };
-            let lease = KeptLease::keep(store, lease);
+            let lease = KeptLease::keep(store, lease, true);
             let session = Self::of(Arc::clone(store), info, lease, None, submitted);
             if !is_cancelled {
                 return Ok(Some(session));
@@ -261,7 +261,8 @@ impl Session {
     }
 
     /// Ends the lease, so that others can open the session at once. Later runs of clones fail. A
-    /// session that is dropped is closed in the background.
+    /// session that is dropped is closed in the background; one that was [claimed](Self::claim) is left to
+    /// the next claim, when its lease has expired.
     ///
     /// # Errors
     /// [`SessionStoreError`] if the store cannot be written. Then the lease ends by itself.

@@ -40,8 +40,8 @@ Examples:
   toolcrib follow refunds
   toolcrib follow 3f2a91c0d4e5 --as ann --json
 
-It begins with the last turn, or with the next one if a submitted message waits, and ends when no turn \
-runs and no message waits. It goes on while calls wait for approval. With --json each line is one object, \
+It begins with the last turn, or with the next one if a submitted message waits and no turn is open, \
+and ends when no turn runs and no message waits. It goes on while calls wait for approval. With --json each line is one object, \
 of the type `turn`, `message` or `end`. The exit code is that of `run`, except that an empty answer is 1; \
 it waits for approvals instead of ending with 4.")]
     Follow(FollowArgs),

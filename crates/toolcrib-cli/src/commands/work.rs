@@ -16,7 +16,10 @@ use crate::{
     },
     output,
     problem::Problem,
-    project::{load::unless_cancelled, turn::project_flags},
+    project::{
+        load::unless_cancelled,
+        turn::{project_flags, whom_flags},
+    },
 };
 
 /// The time between two looks at a session.
@@ -28,6 +31,7 @@ pub(super) async fn submit(
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
     let SubmitArgs { words, session, personality, whom } = args;
+    let whom_flags = whom_flags(whom.principal.as_deref(), whom.tenant.as_deref());
     let message = super::run::message(&words, &cancellation).await?;
     let project = inspected(global, &cancellation).await?;
     let mut situation = Situation { session, personality, whom, ..Situation::default() };
@@ -44,7 +48,7 @@ pub(super) async fn submit(
     if global.json {
         output::json(&info);
     } else {
-        output::submitted(&info, &project_flags(global), global.quiet);
+        output::submitted(&info, &(project_flags(global) + &whom_flags), global.quiet);
     }
     Ok(exit::FINE)
 }
@@ -114,7 +118,10 @@ async fn follow_session(
             if let Some(exit) = ended(&session, &shown) {
                 return Ok(exit);
             }
-            tell_waiting(global, project, &mut shown, &session).await?;
+            let last = session.turns.last();
+            if last.is_some_and(|turn| turn.state == TurnState::Running) {
+                tell_waiting(global, project, &mut shown, &session).await?;
+            }
         }
         last = Some(now);
         sleep(LOOK_EVERY).await;

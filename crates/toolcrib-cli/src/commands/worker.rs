@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use tokio::{
-    task::JoinSet,
+    task::{Id, JoinSet},
     time::{Instant, sleep, sleep_until},
 };
 use toolcrib_agent::{Agent, EndReason, RunOptions, RunOutcome, Session};
@@ -48,7 +48,8 @@ pub(super) async fn worker(
             output::worker_begins(args.concurrency.get());
         }
         let (running, sessions) = (JoinSet::new(), HashMap::new());
-        let worker = Worker { global, project, agent, store, owner, running, sessions };
+        let problem = None;
+        let worker = Worker { global, project, agent, store, owner, running, sessions, problem };
         worker.work(args.concurrency.get(), args.grace, &cancellation).await
     })
     .await
@@ -61,10 +62,12 @@ struct Worker<'a> {
     store: Arc<dyn Store>,
     /// Only sessions of this owner.
     owner: Option<SessionOwner>,
-    /// The segments, which end their sessions.
-    running: JoinSet<(Session, RunOutcome)>,
-    /// The sessions of `running`, by their ids.
-    sessions: HashMap<Arc<str>, Session>,
+    /// The segments.
+    running: JoinSet<RunOutcome>,
+    /// The sessions of `running`, by the tasks.
+    sessions: HashMap<Id, Session>,
+    /// The last problem of claims, which is printed once.
+    problem: Option<String>,
 }
 
 impl Worker<'_> {
@@ -77,7 +80,7 @@ impl Worker<'_> {
     ) -> Result<Exit, Problem> {
         let mut end = None;
         while end.is_none() || !self.running.is_empty() {
-            while end.is_none() && self.running.len() < concurrency {
+            while !cancellation.is_cancelled() && self.running.len() < concurrency {
                 if !self.claim().await {
                     break;
                 }
@@ -85,22 +88,28 @@ impl Worker<'_> {
             tokio::select! {
                 () = cancellation.cancelled(), if end.is_none() => end = Some(Instant::now() + grace),
                 () = sleep_until(end.unwrap_or_else(Instant::now)), if end.is_some() => break,
-                Some(ended) = self.running.join_next() => {
-                    // A panic of a segment leaves its session to another worker.
-                    if let Ok((session, outcome)) = ended {
-                        self.ended(&session, &outcome).await?;
-                    }
-                }
+                Some(ended) = self.running.join_next_with_id() => match ended {
+                    Ok((task, outcome)) => self.ended(task, &outcome).await,
+                    Err(panic) => self.leave(panic.id(), RETRY_AFTER).await,
+                },
                 () = sleep(LOOK_EVERY), if end.is_none() => {}
             }
         }
         self.running.shutdown().await;
-        for (id, session) in self.sessions {
-            // Without the store, the lease expires by itself.
-            let _ = session.leave(Duration::ZERO).await;
-            output::segment_left(&id);
+        for task in self.sessions.keys().copied().collect::<Vec<_>>() {
+            self.leave(task, Duration::ZERO).await;
         }
         Ok(exit::FINE)
+    }
+
+    /// Leaves the session of a segment that has not ended to other workers.
+    async fn leave(&mut self, task: Id, after: Duration) {
+        if let Some(session) = self.sessions.remove(&task) {
+            let id = Arc::clone(session.id());
+            // Without the store, the lease expires by itself.
+            let _ = session.leave(after).await;
+            output::segment_left(&id);
+        }
     }
 
     /// Begins the segment of a session that has work; false if there is none.
@@ -108,15 +117,23 @@ impl Worker<'_> {
         let store: Arc<dyn SessionStore> = self.store.clone();
         match Session::claim(&store, self.owner.as_ref()).await {
             Ok(Some(session)) => {
+                self.problem = None;
                 if let Err(problem) = self.begin(&session).await {
                     output::segment_failed(session.id(), problem.message());
                     let _ = session.leave(RETRY_AFTER).await;
                 }
                 true
             }
-            Ok(None) => false,
+            Ok(None) => {
+                self.problem = None;
+                false
+            }
             Err(error) => {
-                output::claim_failed(&error);
+                let problem = error.to_string();
+                if self.problem.as_ref() != Some(&problem) {
+                    output::claim_failed(&error);
+                }
+                self.problem = Some(problem);
                 false
             }
         }
@@ -139,30 +156,30 @@ impl Worker<'_> {
         turn.approver = Some(approver);
         let mut options = RunOptions::from(turn).session(session);
         options.usage_store = Some(self.store.clone());
-        let (agent, session) = (self.agent.clone(), session.clone());
-        self.sessions.insert(Arc::clone(session.id()), session.clone());
-        self.running.spawn(async move {
-            let outcome = agent.segment(options).await;
-            (session, outcome)
-        });
+        let agent = self.agent.clone();
+        let segment = self.running.spawn(async move { agent.segment(options).await });
+        self.sessions.insert(segment.id(), session.clone());
         Ok(())
     }
 
-    async fn ended(&mut self, session: &Session, outcome: &RunOutcome) -> Result<(), Problem> {
-        self.sessions.remove(session.id());
-        let waiting = match outcome.end_reason {
-            EndReason::AwaitingApproval => approver::waiting(self.project, session.id()).await?,
-            _ => Vec::new(),
-        };
+    async fn ended(&mut self, task: Id, outcome: &RunOutcome) {
+        let Some(session) = self.sessions.remove(&task) else { return };
+        let id = Arc::clone(session.id());
         // Without the store, the lease expires by itself.
-        let _ = session.clone().end_segment(outcome, RETRY_AFTER).await;
-        if self.global.json {
-            let model = self.agent.model().name();
-            let json = RunJson::new(model, Some(session.id()), outcome);
-            output::json_line(&json.waiting(&waiting));
-        } else {
-            output::segment_ended(session.id(), outcome);
+        let _ = session.end_segment(outcome, RETRY_AFTER).await;
+        if !self.global.json {
+            return output::segment_ended(&id, outcome);
         }
-        Ok(())
+        let waiting = match outcome.end_reason {
+            EndReason::AwaitingApproval => approver::waiting(self.project, &id).await,
+            _ => Ok(Vec::new()),
+        };
+        let waiting = waiting.unwrap_or_else(|problem| {
+            output::segment_failed(&id, problem.message());
+            Vec::new()
+        });
+        let model = self.agent.model().name();
+        let json = RunJson::new(model, Some(&id), outcome);
+        output::json_line(&json.waiting(&waiting));
     }
 }

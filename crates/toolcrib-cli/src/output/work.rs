@@ -1,6 +1,6 @@
 //! Submitted messages, workers, and sessions that are followed.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use serde::Serialize;
 use serde_json::json;
@@ -8,6 +8,7 @@ use toolcrib_agent::RunOutcome;
 use toolcrib_core::{SessionInfo, SessionStoreError, StoredSession, StoredTurn, TurnState};
 
 use super::{
+    lost,
     print::{note, say},
     sessions::{message, outcomes, turn_line},
     text::{BAD, DIM, GOOD, count, safe, safe_json},
@@ -16,9 +17,9 @@ use crate::args::GlobalArgs;
 
 /// A value as one line of JSON Lines.
 pub(crate) fn json_line(value: &impl Serialize) {
-    // The types of this program can be written as JSON.
-    if let Ok(text) = serde_json::to_string(value) {
-        say!("{}", safe_json(text));
+    match serde_json::to_string(value) {
+        Ok(text) => say!("{}", safe_json(text)),
+        Err(error) => lost("the result as JSON", error.into()),
     }
 }
 
@@ -75,7 +76,7 @@ pub(crate) struct Follower {
     /// The number of messages of the session at the last look.
     messages: usize,
     /// The ids of calls that wait for approval.
-    waiting: HashSet<std::sync::Arc<str>>,
+    waiting: HashSet<Arc<str>>,
     json: bool,
     quiet: bool,
     verbose: bool,
@@ -95,8 +96,8 @@ impl Follower {
     }
 
     /// Whether a call that waits was not told yet.
-    pub(crate) fn is_new(&mut self, id: &std::sync::Arc<str>) -> bool {
-        self.waiting.insert(std::sync::Arc::clone(id))
+    pub(crate) fn is_new(&mut self, id: &Arc<str>) -> bool {
+        self.waiting.insert(Arc::clone(id))
     }
 
     pub(crate) fn show(&mut self, session: &StoredSession) {
@@ -106,8 +107,8 @@ impl Follower {
                 self.begun = turn.number;
                 self.turn(turn);
             }
-            let of_turn = session.messages.iter().enumerate().skip(self.messages);
-            for (_, stored) in of_turn.filter(|(_, stored)| stored.turn == turn.number) {
+            let new = session.messages.iter().skip(self.messages);
+            for stored in new.filter(|stored| stored.turn == turn.number) {
                 match self.json {
                     true => json_line(&json!({ "type": "message", "message": stored })),
                     false => message(&stored.message, &outcomes, self.verbose),

@@ -167,7 +167,7 @@ pub trait SessionStore: Send + Sync + 'static {
     ) -> Result<(), SessionStoreError>;
 
     /// Leases a session that has work, of one owner or of all, for a time; `None` if there is none. Of several
-    /// that claim a session, one gets it. Those without a write come first that have waited longest.
+    /// that claim a session, one gets it. The session comes first that was written or submitted to least recently.
     ///
     /// A session without a valid lease has work if
     /// - its last turn has ended, and a [submitted](Self::submit) message waits; or

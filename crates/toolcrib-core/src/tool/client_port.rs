@@ -24,8 +24,9 @@ pub struct ClientAbilities {
     pub roots: bool,
     /// Whether the client announces changes of these folders.
     pub roots_changes: bool,
-    /// Whether the client accepts requests at any time while a call runs. Otherwise only by a response that requires input,
-    /// after which the call is repeated, as clients without a session are. It says how a client can be asked, and not for what.
+    /// Whether the client accepts requests at any time while a call runs. Otherwise it is asked only by a
+    /// response that requires input, after which the call is repeated, as clients without a session are. It
+    /// says how a client can be asked, and not for what.
     pub in_session: bool,
 }
 

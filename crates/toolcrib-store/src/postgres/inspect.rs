@@ -55,6 +55,9 @@ pub(super) const IS_DURABLE: &str = "SELECT current_setting('fsync') = 'on'";
 const FSYNC: &str = "a crash of the machine loses the intent of a call that was made: set fsync = on; until \
     then calls that may not be repeated are refused";
 
+const ACCEPTED: &str = "a crash of the machine loses the intent of a call that was made: set fsync = on; until \
+    then calls may be made twice, as accept_loss declares";
+
 const FULL_PAGES: &str =
     "a crash of the machine may damage the database: set full_page_writes = on";
 
@@ -101,7 +104,7 @@ impl PostgresStore {
             None => format!("{user} may use all tables"),
         };
         let clock = format!("{:.1} s apart", apart.as_secs_f64());
-        let mut all = durability(row);
+        let mut all = durability(row, self.accepts_loss);
         all.extend([
             finding(
                 "role",
@@ -133,7 +136,7 @@ impl PostgresStore {
 }
 
 /// The version, and what an acknowledged write survives.
-fn durability(row: &Row) -> Vec<ServerFinding> {
+fn durability(row: &Row, accepts_loss: bool) -> Vec<ServerFinding> {
     let [version, fsync, full_pages, commit, standbys] =
         [0, 2, 3, 4, 5].map(|column| row.get::<_, Option<String>>(column).unwrap_or_default());
     let (number, senders): (i32, i64) = (row.get(1), row.get(6));
@@ -151,7 +154,7 @@ fn durability(row: &Row) -> Vec<ServerFinding> {
             number >= OLDEST,
             "update the server to PostgreSQL 13 or newer",
         ),
-        finding("fsync", fsync, has_fsync, FSYNC),
+        finding("fsync", fsync, has_fsync, if accepts_loss { ACCEPTED } else { FSYNC }),
         finding("full_page_writes", full_pages, has_full_pages, FULL_PAGES),
         finding("synchronous_commit", commit, waits, COMMIT),
         finding("standbys", copied, is_copied, STANDBYS),

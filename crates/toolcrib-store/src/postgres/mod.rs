@@ -45,7 +45,8 @@ const LEASE: LeaseTimes =
 /// All times are of the server's clock. Each method is one statement, so one round trip; one more prepares it
 /// the first time on a connection. A write survives a crash of the server only if it contains the intent of
 /// a call that may not be repeated, or precedes such a write; a writer learns of one that was lost. The
-/// server must have `fsync` on, unless the loss is [accepted](Self::accept_loss), and with replicas that may replace it, synchronous ones.
+/// server must have `fsync` on, unless the loss is [accepted](Self::accept_loss), and with replicas that
+/// may replace it, synchronous ones.
 ///
 /// Methods block, in an async context too. Clones share up to 16 connections, each of which has prepared
 /// statements: a pooler between must keep one server connection per client connection.

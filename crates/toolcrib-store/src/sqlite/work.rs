@@ -18,6 +18,7 @@ macro_rules! is_running {
             WHERE session = id AND number = sessions.turns AND ended_ms IS NULL)"
     };
 }
+pub(super) use is_running;
 
 /// Whether the running turn of a session is to be cancelled.
 pub(super) fn is_cancelled(transaction: &Transaction<'_>, id: &str) -> Result<bool, Failure> {

@@ -8,7 +8,7 @@ use toolcrib_core::{
     TracedEvent, Usage, UsageEntry,
 };
 
-use super::{Failure, lost, unsigned::UnsignedInt, usage};
+use super::{Failure, lost, unsigned::UnsignedInt, usage, work::is_running};
 use crate::{
     frozen::{FrozenError, FrozenJson, freeze, thaw},
     session::{BEGAN_TWICE, NOT_SUBMITTED, OUTSIDE_TURN, now_ms, out_of_order},
@@ -83,9 +83,11 @@ pub(super) fn records(
     records: &[SessionRecord],
 ) -> Result<u64, Failure> {
     let session = &lease.session;
-    let last = "SELECT turns, calls, EXISTS (SELECT 1 FROM turns
-        WHERE session = id AND number = sessions.turns AND ended_ms IS NULL), writes
-        FROM sessions WHERE id = ?1 AND lease = ?2";
+    let last = concat!(
+        "SELECT turns, calls, ",
+        is_running!(),
+        ", writes FROM sessions WHERE id = ?1 AND lease = ?2"
+    );
     let last = transaction
         .prepare_cached(last)?
         .query_row([session, &lease.token], |row| {
