@@ -151,6 +151,16 @@ async fn a_turn_that_is_left_is_resumed_by_the_next_claim() {
 }
 
 #[tokio::test]
+async fn a_claimed_session_that_is_dropped_is_not_released() {
+    let world = World::with(&["Go"]).await;
+    drop(world.claim().await.unwrap());
+    // Long enough for a release in the background. A released lease would hide an open turn from claims.
+    sleep(Duration::from_millis(100)).await;
+    let opened = Session::try_open(Arc::clone(&world.store), &owner(), &world.id).await.unwrap();
+    assert!(opened.is_none(), "its lease expires");
+}
+
+#[tokio::test]
 async fn a_segment_that_cannot_begin_is_tried_again_later() {
     let world = World::with(&[]).await;
     let new = NewSession { owner: owner(), name: None, personality: "unknown".into() };
@@ -218,10 +228,14 @@ async fn a_running_turn_is_cancelled_from_another_process_and_the_next_one_is_no
         .unwrap();
     let store = Arc::clone(&world.store);
     let id = Arc::clone(&world.id);
+    let (second, options) = (stuck.clone(), world.options(&session));
     let cancelling = async move {
         while store.find(&owner(), &id).unwrap().last_turn.is_none() {
             sleep(Duration::from_millis(5)).await;
         }
+        // A second run is refused, and does not take the cancellation from the first one.
+        let refused = second.run("Also", options).await;
+        assert_eq!(refused.error.unwrap().code, RunError::SESSION_FAILED);
         assert!(store.cancel(&owner(), &id).unwrap());
     };
     let run = stuck.segment(world.options(&session));
