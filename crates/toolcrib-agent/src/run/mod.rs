@@ -291,7 +291,7 @@ impl<'a> RunState<'a> {
         let written = recording.end(&transcript.messages, end, usage, &last, took, run);
         if let Err(mut error) = written.await {
             // The turn has no end in the store, which decides whether it is resumed.
-            if let Some(before) = end.error.take() {
+            if let Some(before) = end.error.take_if(|before| before.code != error.code) {
                 error.message += &format!("; before that, the run failed: {}", before.message);
             }
             failed(end, error);

@@ -2,7 +2,7 @@
 
 use std::{
     borrow::Cow,
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::{HashMap, HashSet},
 };
 
 use percent_encoding::percent_decode_str;
@@ -344,8 +344,7 @@ impl OpenApi {
 
     /// The parameters of which a list has several.
     fn parameters_twice(&self, operations: &[Outline<'_>]) -> Vec<String> {
-        // A set, because several operations of a path have its list.
-        let mut twice = BTreeSet::new();
+        let (mut twice, mut known) = (Vec::new(), HashSet::new());
         for one in operations {
             let of_operation = format!("{} {}", one.method, one.path);
             for (map, owner) in [(one.item, one.path), (one.operation, &*of_operation)] {
@@ -356,12 +355,16 @@ impl OpenApi {
                     let resolved = self.resolved(parameter).ok().and_then(Value::as_object);
                     let Some((name, place)) = resolved.and_then(parameter_key) else { continue };
                     if !seen.insert((name.clone(), place)) {
-                        twice.insert(format!("{name} in {place} of {owner}"));
+                        let shown = format!("{name} in {place} of {owner}");
+                        // Several operations of a path have its list.
+                        if known.insert(shown.clone()) {
+                            twice.push(shown);
+                        }
                     }
                 }
             }
         }
-        twice.into_iter().collect()
+        twice
     }
 
     /// The operations with methods that are newer than OpenAPI 3.1: `QUERY /search`.
