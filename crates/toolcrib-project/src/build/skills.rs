@@ -25,16 +25,15 @@ pub(crate) struct SkillPlace<'a> {
 }
 
 /// The skills of a part. Their names are unique, like those of folders.
-pub(crate) fn build_skills(part: &mut Part, names: &Names, problems: &Problems) -> Vec<Skill> {
-    let files = std::mem::take(&mut part.skills.skills);
+pub(crate) fn build_skills(part: &Part, names: &Names, problems: &Problems) -> Vec<Skill> {
     let folder = part.skills.folder.as_deref().unwrap_or_default();
-    let build = |file: SkillFile| {
+    let build = |file: &SkillFile| {
         let stamp = part.skills.stamps.get(&file.id).cloned().unwrap_or_default();
         let place =
             SkillPlace { plugin: part.plugin_id(), root: &part.root, folder, stamp: &stamp };
         build_skill(file, &place, names, problems)
     };
-    files.into_iter().map(build).collect()
+    part.skills.skills.iter().map(build).collect()
 }
 
 /// The settings for all skills of a project.
@@ -53,13 +52,13 @@ pub(crate) fn for_all_skills(section: &SkillsSection) -> Skills {
 
 /// One skill, from its file.
 pub(crate) fn build_skill(
-    file: SkillFile,
+    file: &SkillFile,
     place: &SkillPlace<'_>,
     names: &Names,
     problems: &Problems,
 ) -> Skill {
     let allowed = AllowedTools::of(&file.allowed_tools, names, problems);
-    let body = allowed.instructions(file.body);
+    let body = allowed.instructions(Arc::clone(&file.body));
     let tools: Vec<_> = match file.tools.is_empty() {
         true => allowed.tools,
         false => file.tools.iter().filter_map(|tool| resolve(tool, names, problems)).collect(),
@@ -71,8 +70,9 @@ pub(crate) fn build_skill(
     let origin = place.root.shown(&skill_file(place.folder, &file.id));
     let own = place.root.folder(&format!("{}/{}", place.folder, file.id)).ok();
     let own = own.filter(|_| place.stamp.has_files);
-    let mut skill =
-        Skill::new(file.id, file.description, body).tools(tools).steps(steps, file.on_skip);
+    let mut skill = Skill::new(file.id.clone(), Arc::clone(&file.description), body)
+        .tools(tools)
+        .steps(steps, file.on_skip);
     skill.tools_mode = file.tools_mode;
     skill.plugin = place.plugin.cloned();
     skill.origin = Some(origin);

@@ -109,7 +109,7 @@ impl WatchedFolder {
                 FolderContent::Skill(file) => {
                     let (plugin, root) = (self.plugin.as_ref(), &self.root);
                     let place = SkillPlace { plugin, root, folder: &self.folder, stamp };
-                    Some(build_skill(*file, &place, &self.names, &problems))
+                    Some(build_skill(&file, &place, &self.names, &problems))
                 }
                 FolderContent::Broken => None,
                 FolderContent::NoSkill if last_good.is_none() => continue,

@@ -219,7 +219,7 @@ impl WatchedSkills {
             let stamp = SkillStamp::default();
             let (root, folder) = (self.root(), self.folder());
             let place = SkillPlace { plugin: None, root, folder, stamp: &stamp };
-            build_skill(file, &place, self.names(), &problems)
+            build_skill(&file, &place, self.names(), &problems)
         });
         let broken = problems.has_errors();
         let diagnostics = problems.into_diagnostics();
