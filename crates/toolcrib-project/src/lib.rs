@@ -22,10 +22,11 @@
 //! - `powers`: the actions of a project with its user's rights, from its declarations.
 //! - `build`: databases, tools, policy, skills, models and MCP servers from typed data.
 //! - `bind`: the names of a project: their declarations, and what refers to them.
-//! - `user`: options, trust, the lock, the vault, the state folder.
+//! - `user`: options, trust, the lock, the state folder.
 //! - `error`: why a project is not loaded.
 //! - `read`: the texts of a project, each read once, and never from outside of its folder.
 //! - `file`: `toolcrib.toml` and `plugin.toml` as typed data; every problem is recorded.
+//! - `private`: files that only their user can read and change, and the vault.
 #![allow(
     clippy::disallowed_methods,
     reason = "host crate: it reads the project's own files and the environment"
@@ -37,6 +38,7 @@ mod error;
 mod file;
 mod init;
 mod powers;
+mod private;
 mod project;
 mod read;
 mod skills;
@@ -46,7 +48,7 @@ pub use toolcrib_config::{Diagnostic, Diagnostics, Help, Severity, Spot};
 pub use toolcrib_store::ServerFinding;
 
 #[doc(hidden)]
-pub use self::user::private::folder_of_user;
+pub use self::private::folder_of_user;
 pub use self::{
     build::{
         DeclaredHub, DeclaredModel, Prices, environment_model,
@@ -59,7 +61,8 @@ pub use self::{
         InitError, InitReport, PROJECT_FILE_SCHEMA, init, init_from, init_from_url,
         init_with_browser,
     },
-    project::Project,
+    private::vault::{Vault, VaultError},
+    project::{Project, plan::ProjectPlan},
     read::{
         find::{NoProjectError, find},
         owner::ForeignFile,
@@ -76,6 +79,5 @@ pub use self::{
             facts::TrustChange,
             power::{Action, Power},
         },
-        vault::{Vault, VaultError},
     },
 };

@@ -21,7 +21,7 @@ pub(crate) struct ModelArgs {
     pub(crate) base_url: Option<String>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct RunArgs {
     /// The message to the agent, several words are joined; @FILE reads a file; `-`, or no message,
     /// reads standard input

@@ -25,14 +25,13 @@ use crate::{
         approver,
         call_arguments::{self, RawArguments},
         default_answers::DefaultAnswers,
-        fresh,
         iteration::withheld_name,
         questions,
     },
     output::{self, CallJson, shell_word},
     problem::Problem,
     project::{
-        load::{ChosenModel, Purpose, load, with_project},
+        load::{ChosenModel, Purpose, load, with_fresh_project},
         turn::{engine, project_flags, turn_options, whom_flags},
     },
 };
@@ -57,23 +56,21 @@ pub(super) async fn through_pipe(
         false => Vec::new(),
     };
     let given = call_arguments::read(&args.arguments, &parameters, &cancellation).await?;
-    let (fresh, model, token) = (args.fresh, ChosenModel::default(), cancellation.clone());
-    let refused = fresh::judge(global, fresh, &model, &token, async |project| {
+    let (fresh, token) = (args.fresh, cancellation.clone());
+    let judge = async |project: &Project| {
         let args = named(project, args.clone())?;
         judge_call(global, args, given.clone(), project, token.clone()).await
-    })
-    .await?;
-    if let Some(exit) = refused {
-        return Ok(exit);
-    }
-    with_project(global, Purpose::Run(fresh), model, &token, async |project| {
-        let args = named(project, args)?;
+    };
+    let make = async |project: &Project| {
+        let args = named(project, args.clone())?;
         let engine = engine(project)?;
         let approver = approver::of_call(project).await?;
+        let given = given.clone();
         let made = attempt(args, given, project, &engine, Some(approver), cancellation).await?;
         Ok(made.tell(global, project))
-    })
-    .await
+    };
+    let tells = !global.quiet && !global.json;
+    with_fresh_project(global, tells, fresh, ChosenModel::default(), &token, (judge, make)).await
 }
 
 /// The parameters of a declared tool, for an error: loads the project, and starts nothing.

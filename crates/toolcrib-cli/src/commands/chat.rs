@@ -22,13 +22,11 @@ use self::{
 use crate::{
     args::{ChatArgs, GlobalArgs},
     exit::{self, Exit},
-    host::{
-        agent, approver, attachments, budget, conversation::Conversation, fresh, iteration, stored,
-    },
+    host::{agent, approver, attachments, budget, conversation::Conversation, iteration, stored},
     output::{self, ChatStart, Narrator},
     problem::{Form, Problem},
     project::{
-        load::{ChosenModel, Purpose, unless_cancelled, with_project},
+        load::{ChosenModel, unless_cancelled, with_fresh_project},
         turn::skills,
     },
     signals::TurnGuard,
@@ -49,16 +47,16 @@ pub(super) async fn chat(
     }
     let model = ChosenModel::from(&args.model);
     let token = cancellation.clone();
-    fresh::judge(global, args.fresh, &model, &token, async |project| {
+    let judge = async |project: &Project| {
         let agent = agent::agent(project, &args.situation, false).await?;
-        iteration::turn_of(project, agent.engine(), &args.situation, token.clone()).map(drop)
-    })
-    .await?;
-    with_project(global, Purpose::Run(args.fresh), model, &token, async |project| {
+        iteration::turn_of(project, agent.engine(), &args.situation, token.clone())?;
+        Ok(None)
+    };
+    let talk = async |project: &Project| {
         let chat = Chat::begin(global, &args, project, &cancellation);
         unless_cancelled(chat, &cancellation).await??.talk().await
-    })
-    .await
+    };
+    with_fresh_project(global, !global.quiet, args.fresh, model, &token, (judge, talk)).await
 }
 
 struct Chat<'a> {

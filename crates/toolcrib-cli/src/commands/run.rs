@@ -22,14 +22,14 @@ use crate::{
         attachments::{self, STDIN},
         budget,
         call_arguments::{read_stdin, read_text},
-        fresh, iteration, json_lines,
+        iteration, json_lines,
         recording::Recording,
         run_session::ChosenSession,
     },
     output::{self, Narrator, RunJson},
     problem::Problem,
     project::{
-        load::{ChosenModel, Purpose, unless_cancelled, with_project_told},
+        load::{ChosenModel, unless_cancelled, with_fresh_project},
         turn::{export_spans, project_flags, turn_options},
     },
 };
@@ -85,17 +85,12 @@ async fn begin(
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
     let tells = tells(global, &args);
-    let purpose = Purpose::Run(args.fresh);
-    let model = ChosenModel::from(&args.model);
-    let token = cancellation.clone();
-    fresh::judge(global, args.fresh, &model, &token, async |project| {
-        judge(&args, project, token.clone()).await
-    })
-    .await?;
-    with_project_told(global, tells, purpose, model, &token, async |project| {
-        follow(global, args, message, tells, project, cancellation).await
-    })
-    .await
+    let (fresh, model, token) = (args.fresh, ChosenModel::from(&args.model), cancellation.clone());
+    let to_judge = args.clone();
+    let judge = async |project: &Project| judge(&to_judge, project, token.clone()).await;
+    let follow =
+        async |project: &Project| follow(global, args, message, tells, project, cancellation).await;
+    with_fresh_project(global, tells, fresh, model, &token, (judge, follow)).await
 }
 
 /// The words of the command line, a file, or standard input.
@@ -122,18 +117,19 @@ pub(super) async fn message(
     Ok(message.to_owned())
 }
 
-/// Whether the run can begin.
+/// Fails if the run cannot begin.
 async fn judge(
     args: &RunArgs,
     project: &Project,
     cancellation: CancellationToken,
-) -> Result<(), Problem> {
+) -> Result<Option<Exit>, Problem> {
     let agent = agent(project, &args.situation, false).await?;
     iteration::turn_of(project, agent.engine(), &args.situation, cancellation)?;
     if let Some(path) = &args.events {
         json_lines::check_events(path, project)?;
     }
-    args.record.as_deref().map_or(Ok(()), Recording::check)
+    args.record.as_deref().map_or(Ok(()), Recording::check)?;
+    Ok(None)
 }
 
 /// Runs the agent and prints its progress.

@@ -9,7 +9,6 @@ pub(crate) mod candidate;
 pub(crate) mod catalog;
 pub(crate) mod conversation;
 pub(crate) mod default_answers;
-pub(crate) mod fresh;
 pub(crate) mod gateway_calls;
 pub(crate) mod iteration;
 pub(crate) mod json_lines;

@@ -4,7 +4,7 @@ use std::{env, path::PathBuf, sync::Arc};
 
 use toolcrib_core::CancellationToken;
 use toolcrib_project::{
-    LoadOptions, LockEvent, LockMode, McpServer, Mode, Project, TrustStore, find,
+    LoadOptions, LockEvent, LockMode, McpServer, Mode, Project, ProjectPlan, TrustStore, find,
 };
 
 use super::{consent::UserConsent, slow_servers, turn::project_flags};
@@ -38,8 +38,6 @@ pub(crate) enum Purpose {
     Ask,
     /// The same, to show or accept changed definitions.
     Review,
-    /// To evaluate a call or run, with databases as they would be created. Replaces nothing.
-    Judge,
     /// To run calls.
     Run(FreshArgs),
 }
@@ -48,7 +46,6 @@ impl Purpose {
     fn mode(self) -> Mode {
         match self {
             Self::Look(_) | Self::Check(_) | Self::Ask | Self::Review => Mode::Inspect,
-            Self::Judge => Mode::Preview,
             Self::Run(FreshArgs { fresh, .. }) => Mode::Run { fresh },
         }
     }
@@ -61,13 +58,33 @@ pub(crate) async fn load(
     model: ChosenModel,
     cancellation: &CancellationToken,
 ) -> Result<Project, Problem> {
+    let plan = plan(global, purpose, model, cancellation).await?;
+    open(plan, global, purpose, cancellation).await
+}
+
+/// Reads and checks the project's files.
+async fn plan(
+    global: &GlobalArgs,
+    purpose: Purpose,
+    model: ChosenModel,
+    cancellation: &CancellationToken,
+) -> Result<ProjectPlan, Problem> {
     let dir = project_folder(global)?;
     let options = options(global, purpose, model, dir.is_some(), cancellation)?;
-    let loading = blocking(move || match dir {
-        Some(dir) => Project::load(&dir, &options),
-        None => Project::of_imports(&options),
+    let reading = blocking(move || match dir {
+        Some(dir) => ProjectPlan::of_folder(&dir, &options),
+        None => ProjectPlan::of_imports(&options),
     });
-    let project = unless_cancelled(loading, cancellation).await???;
+    Ok(unless_cancelled(reading, cancellation).await???)
+}
+
+async fn open(
+    plan: ProjectPlan,
+    global: &GlobalArgs,
+    purpose: Purpose,
+    cancellation: &CancellationToken,
+) -> Result<Project, Problem> {
+    let project = unless_cancelled(blocking(|| plan.open()), cancellation).await???;
     refuse_unknown_servers(global, &project)?;
     if !global.quiet {
         tell(&project, global, purpose);
@@ -96,7 +113,6 @@ fn options(
         mode: purpose.mode(),
         consent: Some(Arc::new(consent)),
         offline: match purpose {
-            Purpose::Judge => true,
             Purpose::Look(look) | Purpose::Check(look) => look.offline,
             Purpose::Ask | Purpose::Review | Purpose::Run(_) => false,
         },
@@ -178,6 +194,41 @@ pub(crate) async fn with_project_told<T>(
     work: impl AsyncFnOnce(&Project) -> Result<T, Problem>,
 ) -> Result<T, Problem> {
     let project = load(global, purpose, model, cancellation).await?;
+    work_on(project, tells, work).await
+}
+
+/// Runs a function on the project for calls. With `--fresh`, another one runs before databases are
+/// replaced, on the project with the new databases in memory, and without programs and connections;
+/// its result, if it returns one, ends the command.
+pub(crate) async fn with_fresh_project<T>(
+    global: &GlobalArgs,
+    tells: bool,
+    fresh: FreshArgs,
+    model: ChosenModel,
+    cancellation: &CancellationToken,
+    (judge, work): (
+        impl AsyncFnOnce(&Project) -> Result<Option<T>, Problem>,
+        impl AsyncFnOnce(&Project) -> Result<T, Problem>,
+    ),
+) -> Result<T, Problem> {
+    let purpose = Purpose::Run(fresh);
+    let mut plan = plan(global, purpose, model, cancellation).await?;
+    if fresh.fresh {
+        let preview = unless_cancelled(blocking(|| plan.preview()), cancellation).await???;
+        refuse_unknown_servers(global, &preview.0)?;
+        if let Some(end) = judge(&preview.0).await? {
+            return Ok(end);
+        }
+        plan = preview.1;
+    }
+    work_on(open(plan, global, purpose, cancellation).await?, tells, work).await
+}
+
+async fn work_on<T>(
+    project: Project,
+    tells: bool,
+    work: impl AsyncFnOnce(&Project) -> Result<T, Problem>,
+) -> Result<T, Problem> {
     let outcome = tokio::select! {
         biased;
         outcome = work(&project) => outcome,
@@ -216,24 +267,20 @@ fn absolute(path: Option<&PathBuf>) -> Result<Option<PathBuf>, Problem> {
 
 /// Prints the project's warnings and backups, and from now on the news about its pinned definitions.
 fn tell(project: &Project, global: &GlobalArgs, purpose: Purpose) {
-    // After an evaluation, the project is loaded once more.
-    if !matches!(purpose, Purpose::Judge) {
-        if !global.json {
-            // `check` does not exist for imported files, and their warnings may be about lost servers.
-            let all = global.verbose
-                || !global.imports.is_empty()
-                || matches!(purpose, Purpose::Check(_));
-            output::warnings(project.warnings(), all);
-        }
-        let flags = project_flags(global);
-        project.lock().on_event(move |event| match event {
-            LockEvent::Pinned { source, kind, count } => output::pinned(source, *kind, *count),
-            LockEvent::Changed(place) => output::pin_changed(place, &flags),
-            LockEvent::New(place) => output::pin_new(place, &flags),
-            LockEvent::Unsaved(reason) => output::pins_unsaved(reason),
-            _ => {}
-        });
+    if !global.json {
+        // `check` does not exist for imported files, and their warnings may be about lost servers.
+        let all =
+            global.verbose || !global.imports.is_empty() || matches!(purpose, Purpose::Check(_));
+        output::warnings(project.warnings(), all);
     }
+    let flags = project_flags(global);
+    project.lock().on_event(move |event| match event {
+        LockEvent::Pinned { source, kind, count } => output::pinned(source, *kind, *count),
+        LockEvent::Changed(place) => output::pin_changed(place, &flags),
+        LockEvent::New(place) => output::pin_new(place, &flags),
+        LockEvent::Unsaved(reason) => output::pins_unsaved(reason),
+        _ => {}
+    });
     for database in project.databases() {
         if let Some(kept) = database.kept() {
             output::kept(database.name(), kept);

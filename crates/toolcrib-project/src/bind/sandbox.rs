@@ -17,7 +17,8 @@ use toolcrib_tools::command::SandboxSection;
 use super::grant::{Grant, allowed_addresses};
 use crate::{
     file::SandboxDefaultSection,
-    user::{approvals::WeakProgram, private, state::StateFolder},
+    private,
+    user::{approvals::WeakProgram, state::StateFolder},
 };
 
 /// The programs that a problem names.

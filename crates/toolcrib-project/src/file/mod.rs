@@ -53,7 +53,7 @@ pub(crate) use self::{
     remote::REMOTE_ON_FAILURE,
     sandbox::SandboxDefaultSection,
     schema::{SchemaProblem, check_schema},
-    secrets::{SECRET, SecretSection, is_secret_name, is_vault_entry},
+    secrets::{SECRET, SecretSection, is_secret_name},
     serve::{OAuthSection, ServeSection, TlsSection, TokenSection},
     sessions::{SessionsSection, StorePlace},
     settings::{AgentSection, LimitsSection, SkillsSection, SystemText, tools_mode},

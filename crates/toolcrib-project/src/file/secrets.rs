@@ -5,6 +5,8 @@ use std::{fmt, sync::Arc};
 use toolcrib_config::{Diagnostic, Located, Table, Value, suggest};
 pub(crate) use toolcrib_tools::__internal::{SECRET, is_secret_name};
 
+use crate::private::vault::Vault;
+
 /// A declared secret.
 #[derive(Debug)]
 pub(crate) struct SecretSection {
@@ -70,7 +72,7 @@ fn variable(value: &Value<'_>) -> Option<Located<SecretSource>> {
 /// The name of an entry of the vault. It may be the value by mistake, so it is not repeated.
 fn vault_entry(value: &Value<'_>) -> Option<Located<SecretSource>> {
     let name = value.text()?;
-    if !is_vault_entry(&name.value) {
+    if !Vault::is_name(&name.value) {
         value.refuse(
             "this is not a valid name of a vault entry",
             "write only its name: vault = \"weather\"; `toolcrib secret set weather` stores the value",
@@ -113,9 +115,4 @@ impl fmt::Display for SecretSource {
             Self::Vault(entry) => write!(f, "the vault entry `{entry}`"),
         }
     }
-}
-
-/// Whether a text can name an entry of the user's vault.
-pub(crate) fn is_vault_entry(name: &str) -> bool {
-    is_secret_name(name) && !name.starts_with('.')
 }

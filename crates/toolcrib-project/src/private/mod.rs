@@ -1,5 +1,7 @@
 //! Files of the user alone, in the user's configuration folder.
 
+pub(crate) mod vault;
+
 use std::{
     fs::{self, DirBuilder, File},
     io::{self, Read as _},

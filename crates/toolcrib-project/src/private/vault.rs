@@ -3,8 +3,9 @@
 
 use std::{fs, io, path::PathBuf};
 
-use super::private::{config_of_user, is_of_user, make, open, replace, text};
-use crate::file::is_vault_entry;
+use toolcrib_tools::__internal::is_secret_name;
+
+use super::{config_of_user, is_of_user, make, open, replace, text};
 
 /// The maximum size of a secret, in bytes.
 const MOST_BYTES: u64 = 64 * 1024;
@@ -48,7 +49,7 @@ impl Vault {
 
     /// Whether a text may be the name of a secret: of `a-z A-Z 0-9 _ - .`, without `.` at the beginning.
     pub fn is_name(name: &str) -> bool {
-        is_vault_entry(name)
+        is_secret_name(name) && !name.starts_with('.')
     }
 
     /// A secret; `None` if there is none of that name.

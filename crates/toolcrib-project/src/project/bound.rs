@@ -24,8 +24,8 @@ use crate::{
 };
 
 /// A project whose names are resolved: whatever refers to another section was checked.
-pub(super) struct Bound<'a> {
-    pub(super) declared: Declared<'a>,
+pub(super) struct Bound {
+    pub(super) declared: Declared,
     pub(super) names: Names,
     pub(super) policy: Policy,
     pub(super) deferral: Deferral,
@@ -36,10 +36,10 @@ pub(super) struct Bound<'a> {
     pub(super) serving: ProjectServing,
 }
 
-impl<'a> Declared<'a> {
+impl Declared {
     /// Resolves the names.
-    pub(super) fn bind(mut self) -> Bound<'a> {
-        let Self { options, problems, root, state, file, parts, mcp_files, .. } = &mut self;
+    pub(super) fn bind(self) -> Bound {
+        let Self { options, problems, root, state, file, parts, mcp_files, .. } = &self;
         let names = Names::of(file, parts, mcp_files, &options.plugins, state);
         check_plugins(file, &options.plugins, &names, problems);
         let has_skills = !names.skills.is_empty();
@@ -51,10 +51,9 @@ impl<'a> Declared<'a> {
         parts.iter().for_each(|part| check_alternatives(part, mcp_files, rules, problems));
         let deferral = file.tool_search.deferral(parts.iter().map(|part| &part.declared));
         let policy = build_policy(&file.policy, &names, problems);
-        let skills = parts.iter_mut().map(|part| {
-            build_skills(part, &names, problems).into_iter().map(Arc::new).collect::<Vec<_>>()
-        });
-        let skills = skills.collect();
+        let of_part =
+            |part| build_skills(part, &names, problems).into_iter().map(Arc::new).collect();
+        let skills = parts.iter().map(of_part).collect();
         let system = file.agent.system.as_ref();
         let system = system.and_then(|text| system_text(text, root, problems));
         let secrets = build_secrets(file, parts, &names, problems);

@@ -18,8 +18,8 @@ use crate::{
 };
 
 /// The files of a project and its parts, with all problems so far. No name is resolved.
-pub(super) struct Declared<'a> {
-    pub(super) options: &'a LoadOptions,
+pub(super) struct Declared {
+    pub(super) options: LoadOptions,
     pub(super) problems: Problems,
     pub(super) root: Root,
     /// Whether the root is the project's folder; else only imported servers are declared.
@@ -31,9 +31,9 @@ pub(super) struct Declared<'a> {
     pub(super) mcp_files: McpFiles,
 }
 
-impl<'a> Declared<'a> {
+impl Declared {
     /// Reads the project in a folder.
-    pub(super) fn of_folder(dir: &Path, options: &'a LoadOptions) -> Result<Self, LoadError> {
+    pub(super) fn of_folder(dir: &Path, options: &LoadOptions) -> Result<Self, LoadError> {
         let root = Root::new(dir).map_err(|_| LoadError::NoFolder { dir: dir.to_owned() })?;
         if !root.path().is_dir() {
             return Err(LoadError::NotAFolder { path: dir.to_owned() });
@@ -63,7 +63,7 @@ impl<'a> Declared<'a> {
     }
 
     /// Reads the imported files alone.
-    pub(super) fn of_imports(options: &'a LoadOptions) -> Result<Self, LoadError> {
+    pub(super) fn of_imports(options: &LoadOptions) -> Result<Self, LoadError> {
         let here = Path::new(".");
         let root = Root::new(here).map_err(|_| LoadError::NoFolder { dir: here.to_owned() })?;
         let state = match options.state.as_deref() {
@@ -87,13 +87,14 @@ impl<'a> Declared<'a> {
         (root, is_folder): (Root, bool),
         state: StateFolder,
         problems: Problems,
-        options: &'a LoadOptions,
+        options: &LoadOptions,
     ) -> Result<Self, LoadError> {
         let mcp_files = McpFiles::read(&file, &root, &options.imports, &problems)?;
         let mut parts = Part::all(&mut file, skills, &root, &problems);
         keep_usable_tools(&mut parts, &file.files);
         read_documents(&mut parts, &problems);
         read_schemas(&parts);
+        let options = options.clone();
         Ok(Self { options, problems, root, is_folder, state, file, parts, mcp_files })
     }
 }

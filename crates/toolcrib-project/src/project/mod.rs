@@ -6,7 +6,7 @@ mod load;
 mod models;
 mod open;
 mod parts;
-mod plan;
+pub(crate) mod plan;
 pub(crate) mod plugin;
 
 use std::{

@@ -22,7 +22,7 @@ use crate::{
 /// # Errors
 /// The model of the options cannot be used.
 pub(super) fn plan_models(
-    bound: &Bound<'_>,
+    bound: &Bound,
 ) -> Result<(ProjectModels, Vec<DeclaredPersonality>), LoadError> {
     let (declared, names) = (&bound.declared, &bound.names);
     let (file, root, problems) = (&declared.file, &declared.root, &declared.problems);
@@ -39,8 +39,8 @@ pub(super) fn plan_models(
 }
 
 /// An explicit model disables the project's fallback models.
-fn choose(bound: &Bound<'_>, sources: &ModelSources<'_>) -> Result<ChosenModels, LoadError> {
-    let (options, file) = (bound.declared.options, &bound.declared.file);
+fn choose(bound: &Bound, sources: &ModelSources<'_>) -> Result<ChosenModels, LoadError> {
+    let (options, file) = (&bound.declared.options, &bound.declared.file);
     let model = match (&options.model, &file.agent.model) {
         (Some(name), _) => sources.load_chosen(name, options.base_url.as_deref())?,
         (None, Some(name)) => sources.load(name),
@@ -66,7 +66,7 @@ fn choose(bound: &Bound<'_>, sources: &ModelSources<'_>) -> Result<ChosenModels,
 }
 
 /// Reports limits in money for models without known prices.
-fn check_costs(bound: &Bound<'_>, chosen: &ChosenModels, personalities: &[DeclaredPersonality]) {
+fn check_costs(bound: &Bound, chosen: &ChosenModels, personalities: &[DeclaredPersonality]) {
     let (file, problems) = (&bound.declared.file, &bound.declared.problems);
     let of_personalities = personalities.iter().filter_map(|one| one.model.as_ref());
     let models: Vec<&Arc<dyn Model>> =

@@ -1,9 +1,9 @@
-//! The last phase of loading opens the databases, servers and providers of the plan.
+//! The last phase of loading opens the databases, folders and stores of the plan.
 
 use std::{path::Path, sync::Arc};
 
 use toolcrib_artifacts::Artifacts;
-use toolcrib_config::Problems;
+use toolcrib_config::{Diagnostics, Problems};
 use toolcrib_core::{Effect, Tool};
 use toolcrib_engine::{Limits, Skills};
 
@@ -13,7 +13,7 @@ use super::{
     declared::{Declared, cannot_make},
     of,
     parts::{ProjectAgent, ProjectRemote, ProjectState, ProjectTools},
-    plan::Plan,
+    plan::{OFFLINE, ProjectPlan},
     plugin::FolderPlugin,
 };
 use crate::{
@@ -31,11 +31,12 @@ use crate::{
     },
 };
 
-/// A plan while it is carried out.
+/// A plan while it is carried out, in a mode.
 struct Opening<'a> {
-    plan: &'a Plan<'a>,
+    plan: &'a ProjectPlan,
     trust: &'a TrustDecision,
     mode: Mode,
+    problems: &'a Problems,
     artifacts: Option<Artifacts>,
     folders: Folders,
     sessions: Sessions,
@@ -49,28 +50,94 @@ struct Opened {
     state: ProjectState,
 }
 
-impl Plan<'_> {
-    /// Opens what was planned, as far as the user and the mode permit it.
+impl ProjectPlan {
+    /// The project with its databases as a run with `fresh` would create them, in memory, and this
+    /// plan, to be opened afterward: for evaluating an action before databases are replaced. No
+    /// program is started, and no connection opened. Blocking.
     ///
     /// # Errors
     /// [`LoadError`], with all problems of the project's files at once.
-    pub(super) fn open(mut self) -> Result<Project, LoadError> {
-        let trust = self.decide()?;
-        if let Some(reason) = &trust.reason {
-            self.mcp.iter_mut().for_each(|server| server.hold(reason));
-            self.hubs.iter_mut().for_each(|hub| hub.hold(reason));
-        }
-        match Opening::new(&self, &trust).finish()? {
-            Some(opened) => Ok(self.into_project(trust, opened)),
-            None => Err(LoadError::Diagnostics(self.bound.declared.problems.into_diagnostics())),
+    pub fn preview(mut self) -> Result<(Project, Self), LoadError> {
+        let trust = self.trust()?;
+        let reason = trust.reason.or_else(|| Some(OFFLINE.into()));
+        let trust = TrustDecision { reason, ..trust };
+        // Its warnings are not those of the opened project.
+        let trial = Problems::new(PROJECT_FILE);
+        match Opening::new(&self, &trust, Mode::Preview, &trial).finish()? {
+            Some(opened) => {
+                let project = self.project(trust, opened);
+                Ok((project, Self { is_previewed: true, ..self }))
+            }
+            None => {
+                self.bound.declared.problems.merge(trial.into_diagnostics());
+                Err(self.into_error())
+            }
         }
     }
 
-    fn into_project(self, trust: TrustDecision, opened: Opened) -> Project {
+    /// Opens what was planned, as far as the user and the mode permit it. Blocking.
+    ///
+    /// # Errors
+    /// [`LoadError`], with all problems of the project's files at once.
+    pub fn open(mut self) -> Result<Project, LoadError> {
+        let trust = self.trust()?;
+        if self.replaces() {
+            // A project that would not load afterward must not lose its databases.
+            if !self.is_previewed {
+                self = self.preview()?.1;
+            }
+            self.consent_to_replacing()?;
+        }
+        let Declared { options, problems, .. } = &self.bound.declared;
+        match Opening::new(&self, &trust, options.mode, problems).finish()? {
+            Some(opened) => {
+                let project = self.project(trust, opened);
+                self.bound.declared.root.reads().close();
+                let warnings = self.bound.declared.problems.into_diagnostics();
+                Ok(Project { warnings, ..project })
+            }
+            None => Err(self.into_error()),
+        }
+    }
+
+    /// The user's decision on the project. Its question is asked once.
+    fn trust(&mut self) -> Result<TrustDecision, LoadError> {
+        let trust = self.trust.take().map_or_else(|| self.decide(), Ok)?;
+        Ok(self.trust.insert(trust).clone())
+    }
+
+    /// Whether databases are replaced by new ones; none is while the files have errors.
+    fn replaces(&self) -> bool {
+        let Declared { options, problems, .. } = &self.bound.declared;
+        let is_fresh = options.mode == Mode::Run { fresh: true };
+        is_fresh && self.databases.has_seeded() && !problems.has_errors()
+    }
+
+    fn consent_to_replacing(&self) -> Result<(), LoadError> {
+        let files = self.databases.files();
+        let consent = &self.bound.declared.options.consent;
+        let consent = consent.as_ref().filter(|_| !files.is_empty());
+        match consent.is_none_or(|consent| consent.replace(&files)) {
+            true => Ok(()),
+            false => Err(LoadError::NotReplaced),
+        }
+    }
+
+    fn into_error(self) -> LoadError {
+        LoadError::Diagnostics(self.bound.declared.problems.into_diagnostics())
+    }
+
+    /// The opened project, without warnings.
+    fn project(&self, trust: TrustDecision, opened: Opened) -> Project {
         let Self { bound, redactor, lock, mcp, hubs, models, personalities, .. } = self;
-        let GatheredSkills { all, watched, of_plugins } = gather_skills(&bound);
+        let (mut mcp, mut hubs) = (mcp.clone(), hubs.clone());
+        if let Some(reason) = &trust.reason {
+            mcp.iter_mut().for_each(|server| server.hold(reason));
+            hubs.iter_mut().for_each(|hub| hub.hold(reason));
+        }
+        let GatheredSkills { all, watched, of_plugins } = gather_skills(bound);
         let Bound { declared, policy, deferral, system, secrets, serving, .. } = bound;
-        let Declared { problems, root, file, .. } = declared;
+        let Declared { root, file, .. } = declared;
         let tools = opened.tools;
         let plugins = of_plugins.into_iter().map(|(id, skills)| FolderPlugin {
             tools: of(&tools, |tool| tool.plugin() == Some(&id)),
@@ -81,33 +148,40 @@ impl Plan<'_> {
         });
         let plugins = plugins.collect();
         Project {
-            name: file.name.unwrap_or_else(|| folder_name(root.path())),
+            name: file.name.clone().unwrap_or_else(|| folder_name(root.path())),
             root: root.path().to_owned(),
             tools: ProjectTools {
                 tools,
                 skills: all,
                 watched,
                 plugins,
-                policy,
+                policy: policy.clone(),
                 hooks: opened.hooks,
-                deferral,
+                deferral: deferral.clone(),
                 limits: limits(&file.limits),
                 convert_text_arguments: file.convert_text_arguments.unwrap_or(true),
             },
             agent: ProjectAgent {
-                id: file.agent.id,
-                system,
-                personalities,
+                id: file.agent.id.clone(),
+                system: system.clone(),
+                personalities: personalities.clone(),
                 max_iterations: file.agent.max_iterations,
                 turn_timeout: file.agent.turn_timeout,
-                turn_limits: file.limits.turn,
-                budget: file.budget.budget,
+                turn_limits: file.limits.turn.clone(),
+                budget: file.budget.budget.clone(),
             },
-            models,
-            remote: ProjectRemote { mcp, hubs, lock, trust, secrets, redactor },
+            models: models.clone(),
+            remote: ProjectRemote {
+                mcp,
+                hubs,
+                lock: lock.clone(),
+                trust,
+                secrets: secrets.clone(),
+                redactor: redactor.clone(),
+            },
             state: opened.state,
-            serving,
-            warnings: problems.into_diagnostics(),
+            serving: serving.clone(),
+            warnings: Diagnostics::default(),
         }
     }
 }
@@ -115,9 +189,15 @@ impl Plan<'_> {
 impl<'a> Opening<'a> {
     /// Opens the folders and the stores. Files with errors are only inspected: the remaining problems
     /// are still reported, but nothing is created.
-    fn new(plan: &'a Plan<'a>, trust: &'a TrustDecision) -> Self {
-        let Declared { options, problems, root, state, file, parts, .. } = &plan.bound.declared;
-        let mode = if problems.has_errors() { Mode::Inspect } else { options.mode };
+    fn new(
+        plan: &'a ProjectPlan,
+        trust: &'a TrustDecision,
+        mode: Mode,
+        problems: &'a Problems,
+    ) -> Self {
+        let Declared { options, root, state, file, parts, .. } = &plan.bound.declared;
+        let has_errors = plan.bound.declared.problems.has_errors();
+        let mode = if has_errors { Mode::Inspect } else { mode };
         // A command that only inspects reads the store too.
         let (given, held) = (options.store.as_deref(), trust.untrusted.as_ref());
         let sessions = Sessions::new(&file.sessions, state, given, &plan.bound.secrets, held);
@@ -125,30 +205,26 @@ impl<'a> Opening<'a> {
         let artifacts = artifacts.map(|section| build_artifacts(section, state, &sessions));
         let folders = plan.folders.open(mode, trust, (root, parts, state), problems);
         let storage = ProjectStorage::open(mode, parts, state, OwnStore::new(&sessions), problems);
-        Self { plan, trust, mode, artifacts, folders, sessions, storage }
+        Self { plan, trust, mode, problems, artifacts, folders, sessions, storage }
     }
 
     /// Opens the databases and builds what uses them. `None` if the project has errors, which are
     /// recorded.
     fn finish(self) -> Result<Option<Opened>, LoadError> {
-        let Plan { bound, databases, .. } = self.plan;
-        let Declared { options, problems, root, state, file, parts, .. } = &bound.declared;
+        let ProjectPlan { bound, databases, .. } = self.plan;
+        let Declared { options, state, file, parts, .. } = &bound.declared;
+        let problems = self.problems;
         let held = self.trust.reason.as_ref();
         let hooks =
             parts.first().map(|own| build_hooks(&file.hooks, own, &bound.names, held, problems));
-        let replaces = self.mode == Mode::Run { fresh: true } && databases.has_seeded();
-        if replaces && !self.may_replace()? {
-            return Ok(None);
-        }
         let creates = databases.has_seeded() || self.plan.folders.has_writable();
         if matches!(self.mode, Mode::Run { .. }) && creates {
             state.make().map_err(cannot_make(state.path()))?;
         }
         let (cancel, secrets) = (&options.cancel, &bound.secrets);
         let databases = databases.open(self.mode, self.trust, secrets, cancel, problems);
-        let (tools, approvals) = self.tools(&databases, problems);
-        root.reads().close();
-        if problems.has_errors() {
+        let (tools, approvals) = self.tools(&databases);
+        if problems.has_errors() || bound.declared.problems.has_errors() {
             return Ok(None);
         }
         if cancel.is_cancelled() {
@@ -169,35 +245,10 @@ impl<'a> Opening<'a> {
         Ok(Some(Opened { tools, hooks: hooks.unwrap_or_default(), state }))
     }
 
-    /// Whether the databases may be replaced: not for a project that would not load afterward, whose
-    /// errors are recorded, and not without consent.
-    fn may_replace(&self) -> Result<bool, LoadError> {
-        let Plan { bound, databases, .. } = self.plan;
-        let Declared { options, problems, .. } = &bound.declared;
-        let trial = Problems::new(PROJECT_FILE);
-        let (cancel, secrets) = (&options.cancel, &bound.secrets);
-        let previewed = databases.open(Mode::Preview, self.trust, secrets, cancel, &trial);
-        self.tools(&previewed, &trial);
-        if cancel.is_cancelled() {
-            return Err(LoadError::Cancelled);
-        }
-        if trial.has_errors() {
-            problems.merge(trial.into_diagnostics());
-        }
-        if problems.has_errors() {
-            return Ok(false);
-        }
-        let files = databases.files();
-        let consent = options.consent.as_ref().filter(|_| !files.is_empty());
-        match consent.is_none_or(|consent| consent.replace(&files)) {
-            true => Ok(true),
-            false => Err(LoadError::NotReplaced),
-        }
-    }
-
     /// The tools over these databases, and the approvals of their calls.
-    fn tools(&self, databases: &Databases, problems: &Problems) -> (Vec<Tool>, ProjectApprovals) {
-        let Plan { bound, personalities, redactor, lock, .. } = self.plan;
+    fn tools(&self, databases: &Databases) -> (Vec<Tool>, ProjectApprovals) {
+        let problems = self.problems;
+        let ProjectPlan { bound, personalities, redactor, lock, .. } = self.plan;
         let Bound { declared, names, secrets, policy, .. } = bound;
         let Declared { root, file, parts, .. } = declared;
         let used = ProjectParts::new(databases, &self.folders, &self.storage, secrets);
@@ -232,7 +283,7 @@ struct GatheredSkills {
     of_plugins: Vec<(Arc<str>, Option<WatchedSkills>)>,
 }
 
-fn gather_skills(bound: &Bound<'_>) -> GatheredSkills {
+fn gather_skills(bound: &Bound) -> GatheredSkills {
     let for_all = for_all_skills(&bound.declared.file.skills);
     let mut gathered =
         GatheredSkills { all: for_all.clone(), watched: None, of_plugins: Vec::new() };

@@ -14,11 +14,11 @@ use crate::{
     error::LoadError,
     file::PROJECT_FILE,
     powers::{facts, powers},
+    private,
     read::owner::FileOwner,
     user::{
         lock::{Lock, PinFiles},
         options::Mode,
-        private,
         trust::{
             consent::{Review, TrustDecision},
             decide,
@@ -28,11 +28,11 @@ use crate::{
 };
 
 /// Why no source is queried if the options forbid it.
-const OFFLINE: &str = "no program is started and no connection opened (--offline)";
+pub(super) const OFFLINE: &str = "no program is started and no connection opened (--offline)";
 
 /// A project before anything of it is opened or dialed.
-pub(super) struct Plan<'a> {
-    pub(super) bound: Bound<'a>,
+pub struct ProjectPlan {
+    pub(super) bound: Bound,
     pub(super) redactor: Redactor,
     pub(super) lock: Lock,
     pub(super) mcp: Vec<McpServer>,
@@ -41,14 +41,17 @@ pub(super) struct Plan<'a> {
     pub(super) personalities: Vec<DeclaredPersonality>,
     pub(super) databases: DatabaseSpecs,
     pub(super) folders: FolderSpecs,
+    /// The user's decision, once it is made.
+    pub(super) trust: Option<TrustDecision>,
+    pub(super) is_previewed: bool,
 }
 
-impl<'a> Bound<'a> {
+impl Bound {
     /// Plans what is opened and dialed.
     ///
     /// # Errors
     /// The model of the options cannot be used.
-    pub(super) fn plan(self) -> Result<Plan<'a>, LoadError> {
+    pub(super) fn plan(self) -> Result<ProjectPlan, LoadError> {
         let Declared { problems, root, state, file, .. } = &self.declared;
         let redactor = self.secrets.redactor();
         let lock = lock_of(&self.declared, &redactor);
@@ -61,7 +64,7 @@ impl<'a> Bound<'a> {
         for secret in file.sessions.secret().into_iter().chain(shared) {
             report_undeclared(secret, &self.names, problems);
         }
-        Ok(Plan {
+        Ok(ProjectPlan {
             redactor,
             lock,
             mcp,
@@ -70,6 +73,8 @@ impl<'a> Bound<'a> {
             personalities,
             databases,
             folders,
+            trust: None,
+            is_previewed: false,
             bound: self,
         })
     }
@@ -110,7 +115,7 @@ impl<'a> Bound<'a> {
     }
 }
 
-impl Plan<'_> {
+impl ProjectPlan {
     /// The user's decision on the project; none is asked for while its files have errors.
     ///
     /// # Errors
@@ -174,7 +179,7 @@ impl Plan<'_> {
 }
 
 /// The pinned definitions: of a project's folder, or of the first imported file without one.
-fn lock_of(declared: &Declared<'_>, redactor: &Redactor) -> Lock {
+fn lock_of(declared: &Declared, redactor: &Redactor) -> Lock {
     let Declared { options, root, is_folder, .. } = declared;
     let import = options.imports.first().filter(|_| !is_folder);
     let import = import.map(|file| file.canonicalize().unwrap_or_else(|_| file.clone()));

@@ -11,11 +11,13 @@ use toolcrib_core::{ApprovalMark, ApprovalStore, Effect, MarkStore, SessionStore
 use toolcrib_store::PostgresMarks;
 
 use super::{
-    private,
     secrets::ProjectSecrets,
     sessions::{Sessions, StoreUrl},
 };
-use crate::file::{ApprovalsSection, PolicySection};
+use crate::{
+    file::{ApprovalsSection, PolicySection},
+    private,
+};
 
 /// The folder of the key in the user's configuration of Toolcrib.
 const FOLDER: &str = "approvals";

@@ -5,8 +5,10 @@ use std::{collections::HashMap, env::VarError, future::ready, pin::Pin, sync::Ar
 use toolcrib_core::{Secret, SecretError, Secrets};
 use toolcrib_engine::{Redactor, SecretTooShortError};
 
-use super::vault::{Vault, VaultError};
-use crate::file::secrets::SecretSource;
+use crate::{
+    file::secrets::SecretSource,
+    private::vault::{Vault, VaultError},
+};
 
 /// The secrets of a project. A value is read from its source on each request, and not kept.
 #[derive(Debug, Clone, Default)]

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::private::folder_of_user;
+use crate::private::folder_of_user;
 
 /// The default state folder.
 const DEFAULT_FOLDER: &str = ".toolcrib";

@@ -11,7 +11,7 @@ use rustix::fs::{FlockOperation, flock};
 use toolcrib_capabilities::__internal::no_follow;
 use toolcrib_mcp::oauth::{TokenLock, TokenStore};
 
-use super::private;
+use crate::private;
 
 /// A longer record is not valid.
 const MOST_BYTES: u64 = 256 * 1024;

@@ -1,10 +1,19 @@
 //! Files that are written, and when.
 
-use std::fs;
+use std::{
+    fs,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use toolcrib_capabilities::database::{Database, DatabaseError, DatabaseSpec, Seed};
 use toolcrib_core::CancellationToken;
-use toolcrib_project::{LoadError, LoadOptions, Mode, Project};
+use toolcrib_project::{
+    Consent, LoadError, LoadOptions, Mode, Project, ProjectPlan, Review, Verdict,
+};
 
 use crate::folder::{DATABASE, Folder, RUN, TOOL};
 
@@ -61,6 +70,48 @@ fn databases_in_use_are_not_made_anew() {
     assert!(matches!(fresh, Err(LoadError::Database(DatabaseError::InUse { .. }))), "{fresh:?}");
     drop(project);
     assert!(folder.load_as(Mode::Run { fresh: true }).unwrap().databases()[0].was_made());
+}
+
+/// Counts the questions about trust, and about replaced databases.
+#[derive(Debug, Default)]
+struct Counter([AtomicUsize; 2]);
+
+impl Consent for Counter {
+    fn review(&self, _: &Review) -> Verdict {
+        self.0[0].fetch_add(1, Ordering::Relaxed);
+        Verdict::Use
+    }
+
+    fn replace(&self, files: &[PathBuf]) -> bool {
+        self.0[1].fetch_add(files.len(), Ordering::Relaxed);
+        true
+    }
+}
+
+#[test]
+fn a_previewed_plan_is_opened_without_a_second_load_or_question() {
+    let folder = desk();
+    drop(folder.load_as(RUN).unwrap());
+    let before = folder.listing();
+    let counter = Arc::new(Counter::default());
+    let asked = || [0, 1].map(|question: usize| counter.0[question].load(Ordering::Relaxed));
+    let options = LoadOptions {
+        mode: Mode::Run { fresh: true },
+        consent: Some(Arc::clone(&counter) as _),
+        ..LoadOptions::default()
+    };
+
+    let plan = ProjectPlan::of_folder(folder.path(), &options).unwrap();
+    let (preview, plan) = plan.preview().unwrap();
+    assert_eq!(preview.tools().len(), 1);
+    assert!(preview.held().is_some(), "no program is started for a preview");
+    assert_eq!((folder.listing(), asked()), (before, [1, 0]));
+
+    // What was read once is what is opened.
+    fs::write(folder.path().join("toolcrib.toml"), "nam = 1").unwrap();
+    let project = plan.open().unwrap();
+    assert!(project.databases()[0].kept().is_some());
+    assert_eq!((project.tools().len(), project.held(), asked()), (1, None, [1, 1]));
 }
 
 #[test]

@@ -16,7 +16,7 @@ use toolcrib_capabilities::__internal::{FileStamp, no_follow};
 use toolcrib_core::{Digest, PinKind};
 
 use super::pin::{Pin, PinName, Pins, RenewedPin};
-use crate::user::private;
+use crate::private;
 
 /// The file of a project with the digests of its remote definitions.
 pub const LOCK_FILE: &str = "toolcrib.lock";

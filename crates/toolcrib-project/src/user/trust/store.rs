@@ -16,8 +16,8 @@ use super::{
     facts::{Facts, TrustChange},
 };
 use crate::{
+    private,
     read::owner::{ForeignFile, with_folders},
-    user::private,
 };
 
 /// A longer record is not valid.
