@@ -191,14 +191,21 @@ impl Journal for CallRecorder {
         call: PendingCall<'a>,
     ) -> BoxFuture<'a, Result<(), Box<dyn Error + Send + Sync>>> {
         let annotations = call.tool.annotations();
-        self.ended.lock().remove(call.call_id);
-        self.add([SessionRecord::Intent(CallIntent {
+        let intent = CallIntent {
             call_id: Arc::clone(call.call_id),
             tool: call.tool.name().as_str().into(),
             arguments: self.redactor.json(call.args.clone()),
             read_only: annotations.read_only,
             idempotent: annotations.idempotent,
-        })]);
+        };
+        if intent.is_unrepeatable()
+            && let Err(error) = self.session.check_durable()
+        {
+            // The refusal is the result of this call, and no failure of the session.
+            return Box::pin(async { Err(error.into()) });
+        }
+        self.ended.lock().remove(call.call_id);
+        self.add([SessionRecord::Intent(intent)]);
         Box::pin(async move { Ok(self.write().await?) })
     }
 

@@ -371,6 +371,11 @@ impl Session {
         self.0.left_out.lock().extend(ids);
     }
 
+    /// Checks that the store cannot lose the intent of a call that may not be repeated.
+    pub(crate) fn check_durable(&self) -> Result<(), SessionStoreError> {
+        self.0.store.check_durable()
+    }
+
     /// The store of usage to which a write can add.
     pub(crate) fn usage_store_id(&self) -> Option<StoreId> {
         self.0.store.usage_store_id()

@@ -233,3 +233,27 @@ async fn an_iteration_on_a_server_costs_two_round_trips_and_one_with_more_calls_
     assert_eq!(ten(1).await, 20);
     assert!(ten(8).await <= 40);
 }
+
+/// The server of the tests has no `fsync`, so it could lose an acknowledged intent.
+#[tokio::test]
+async fn a_call_whose_intent_could_vanish_is_refused_and_the_run_goes_on() {
+    let Some(server) = PostgresServer::shared() else { return };
+    let url = server.url("owner", &server.database("").unwrap());
+    let store = Arc::new(PostgresStore::connect(&url).unwrap());
+    let made = calls([call("a", "look", json!({})), call("b", "pay", json!({}))]).keep_ids();
+    let agent = agent(&model().then(made).always(says("Done.")))
+        .tool(builder("look").read_only().handler(|_: Value, _: ToolContext| async { "looked" }))
+        .tool(tool("pay"))
+        .build()
+        .unwrap();
+    let session = Session::create(store.clone(), new()).await.unwrap();
+    let outcome = agent.run("Go", RunOptions::default().session(&session)).await;
+    assert_eq!(outcome.end_reason, EndReason::Answered, "{:?}", outcome.error);
+    let results = outcome.messages.iter().filter_map(|message| match message {
+        Message::Tool { call_id, text, .. } => Some((&**call_id, text.contains("was not made"))),
+        _ => None,
+    });
+    assert_eq!(results.collect::<Vec<_>>(), [("a", false), ("b", true)]);
+    let stored = store.read(&new().owner, session.id()).unwrap();
+    assert_eq!(stored.calls.iter().map(|call| &*call.call_id).collect::<Vec<_>>(), ["a"]);
+}

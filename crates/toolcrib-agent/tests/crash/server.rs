@@ -85,7 +85,10 @@ pub(crate) fn run(root: PathBuf, schedules: u64, stops: u64) -> ExitCode {
          connections, {:.0?})",
         began.elapsed()
     );
-    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if stopped < stops {
+        println!("{stops} stops of the server were wanted, and only {stopped} happened");
+    }
+    if failed == 0 && stopped >= stops { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 impl Field {

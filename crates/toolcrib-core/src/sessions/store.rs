@@ -167,7 +167,8 @@ pub trait SessionStore: Send + Sync + 'static {
     ) -> Result<(), SessionStoreError>;
 
     /// Leases a session that has work, of one owner or of all, for a time; `None` if there is none. Of several
-    /// that claim a session, one gets it. The session comes first that was written or submitted to least recently.
+    /// that claim a session, one gets it. The session comes first whose work has waited longest: since its last
+    /// write, or since the message that was submitted first.
     ///
     /// A session without a valid lease has work if
     /// - its last turn has ended, and a [submitted](Self::submit) message waits; or
@@ -207,6 +208,16 @@ pub trait SessionStore: Send + Sync + 'static {
         seen: u64,
         records: &[SessionRecord],
     ) -> Result<u64, SessionStoreError>;
+
+    /// Checks that the intent of a call that may not be repeated survives the loss of power once its write is
+    /// acknowledged. Otherwise such a call is refused, and the run goes on. Unlike all other methods, it does
+    /// not block. Default: it survives.
+    ///
+    /// # Errors
+    /// [`NotDurable`](SessionStoreError::NotDurable).
+    fn check_durable(&self) -> Result<(), SessionStoreError> {
+        Ok(())
+    }
 
     /// The [id](crate::UsageStore::store_id) of the store of usage to which a write can add
     /// [usage](SessionRecord::Spent). Default: none, and usage is written apart.

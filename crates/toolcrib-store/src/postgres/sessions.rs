@@ -240,6 +240,13 @@ impl SessionStore for PostgresStore {
         self.write_records(lease, seen, records)
     }
 
+    fn check_durable(&self) -> Result<(), SessionStoreError> {
+        match self.may_lose && !self.accepts_loss {
+            true => Err(SessionStoreError::NotDurable { store: self.database.shown.clone() }),
+            false => Ok(()),
+        }
+    }
+
     fn usage_store_id(&self) -> Option<StoreId> {
         Some(self.database.id)
     }

@@ -19,9 +19,11 @@ impl PostgresStore {
     ) -> Result<(), SessionStoreError> {
         // Synced: the process that submits does not wait for the run.
         let submit = concat!(
-            "UPDATE toolcrib.sessions SET submitted = submitted || $3::bytea, used_ms = ",
+            "UPDATE toolcrib.sessions SET submitted = submitted || $3::bytea,
+                used_ms = CASE WHEN submitted = '{}' AND NOT is_running THEN ",
             now!(),
-            " WHERE id = $1 AND owner = $2 AND cardinality(submitted) < $4 RETURNING id"
+            " ELSE used_ms END
+            WHERE id = $1 AND owner = $2 AND cardinality(submitted) < $4 RETURNING id"
         );
         let most = i32::try_from(MAX_SUBMITTED).unwrap_or(i32::MAX);
         let message = message.as_bytes().to_vec();

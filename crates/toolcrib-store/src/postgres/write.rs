@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use toolcrib_core::{Digest, Message, SessionLease, SessionRecord, SessionStoreError, UsageEntry};
+use toolcrib_core::{
+    Digest, Message, SessionLease, SessionRecord, SessionStore as _, SessionStoreError, UsageEntry,
+};
 
 use super::{
     Param, PostgresStore, now, params,
@@ -212,9 +214,8 @@ impl PostgresStore {
             let added = batch.add(record).map_err(|error| self.database.frozen(&error))?;
             added.map_err(|what| out_of_order(&lease.session, what))?;
         }
-        if batch.is_synced && self.may_lose && !self.accepts_loss {
-            let store = self.database.shown.clone();
-            return Err(SessionStoreError::NotDurable { store });
+        if batch.is_synced {
+            self.check_durable()?;
         }
         let needs_running = batch.needs_running;
         let statement = batch.statement(lease, seen);

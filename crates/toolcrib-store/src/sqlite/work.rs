@@ -45,8 +45,12 @@ pub(super) fn submit(
     }
     // As JSON, since a text of SQL ends at a NUL.
     let message = serde_json::Value::from(message).to_string();
-    let submit = "UPDATE sessions SET submitted = json_insert(submitted, '$[#]', json(?2)),
-        used_ms = ?3 WHERE id = ?1";
+    let submit = concat!(
+        "UPDATE sessions SET submitted = json_insert(submitted, '$[#]', json(?2)),
+            used_ms = CASE WHEN submitted = '[]' AND NOT ",
+        is_running!(),
+        " THEN ?3 ELSE used_ms END WHERE id = ?1"
+    );
     transaction.execute(submit, params![id, message, UnsignedInt(now_ms())])?;
     Ok(())
 }

@@ -18,6 +18,7 @@ pub(super) fn check(
     broken: &mut StoreViolations,
 ) -> Result<(), SessionStoreError> {
     submitted(store, broken)?;
+    in_order(store, broken)?;
     refused(store, broken)?;
     interrupted(store, broken)?;
     cancelled(store, broken)?;
@@ -97,6 +98,24 @@ fn submitted(
     store.release(&lease)?;
     broken.unless(claim(store, &owner)?.is_none(), "a session without work must not be claimed");
     Ok(())
+}
+
+/// A second message does not move a session behind those that were submitted to in the meantime.
+fn in_order(
+    store: &dyn SessionStore,
+    broken: &mut StoreViolations,
+) -> Result<(), SessionStoreError> {
+    let owner = owner();
+    let (first, other) = (store.create(&new(&owner, None))?, store.create(&new(&owner, None))?);
+    for id in [&first.id, &other.id, &first.id] {
+        thread::sleep(Duration::from_millis(2));
+        store.submit(&owner, id, "go")?;
+    }
+    let claimed = claim(store, &owner)?;
+    let is_first = claimed.is_some_and(|claimed| claimed.info.id == first.id);
+    broken.unless(is_first, "the session whose work has waited longest must be claimed first");
+    store.cancel(&owner, &first.id)?;
+    store.cancel(&owner, &other.id).map(drop)
 }
 
 fn refused(
