@@ -5,7 +5,7 @@ use std::{
     env,
     fmt::Write as _,
     fs::OpenOptions,
-    io::Write as _,
+    io::{ErrorKind, Write as _},
     path::{Path, PathBuf},
     process::{Command, ExitCode},
     sync::{
@@ -288,8 +288,12 @@ impl Observed {
 }
 
 pub(crate) fn append(path: &Path, lines: &str) {
-    let mut file = OpenOptions::new().create(true).append(true).open(path).unwrap();
-    file.write_all(lines.as_bytes()).unwrap();
+    match OpenOptions::new().create(true).append(true).open(path) {
+        Ok(mut file) => file.write_all(lines.as_bytes()).unwrap(),
+        // The session has ended and is judged already, and its folder is removed.
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => panic!("{}: {error}", path.display()),
+    }
 }
 
 impl SessionStore for Observed {

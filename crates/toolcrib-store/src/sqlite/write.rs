@@ -84,17 +84,18 @@ pub(super) fn records(
 ) -> Result<u64, Failure> {
     let session = &lease.session;
     let last = concat!(
-        "SELECT turns, calls, ",
+        "SELECT rowid, turns, calls, ",
         is_running!(),
         ", writes FROM sessions WHERE id = ?1 AND lease = ?2"
     );
     let last = transaction
         .prepare_cached(last)?
         .query_row([session, &lease.token], |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get::<_, UnsignedInt>(3)?.0))
+            let writes = row.get::<_, UnsignedInt>(4)?.0;
+            Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?, row.get(3)?, writes))
         })
         .optional()?;
-    let (turn, calls, is_running, writes) = last.ok_or_else(|| lost(lease))?;
+    let (row, turn, calls, is_running, writes) = last.ok_or_else(|| lost(lease))?;
     if writes < seen {
         return Err(SessionStoreError::WritesLost { session: Arc::clone(session) }.into());
     }
@@ -102,16 +103,10 @@ pub(super) fn records(
     records.iter().try_for_each(|record| writer.write(record))?;
     let Writer { turn, calls, bytes, .. } = writer;
     let used = "UPDATE sessions SET used_ms = ?2, turns = ?3, calls = ?4, bytes = bytes + ?5,
-        writes = ?6 WHERE id = ?1";
+        writes = ?6 WHERE rowid = ?1";
     let number = writes + 1;
-    let row = params![
-        session,
-        UnsignedInt(now_ms()),
-        turn,
-        calls,
-        UnsignedInt(bytes),
-        UnsignedInt(number)
-    ];
+    let row =
+        params![row, UnsignedInt(now_ms()), turn, calls, UnsignedInt(bytes), UnsignedInt(number)];
     transaction.prepare_cached(used)?.execute(row)?;
     Ok(number)
 }
