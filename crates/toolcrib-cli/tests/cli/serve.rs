@@ -308,7 +308,7 @@ impl Http {
         status
     }
 
-    fn send(&self, token: Option<&str>, headers: &str, body: &str) -> (String, String) {
+    pub(crate) fn send(&self, token: Option<&str>, headers: &str, body: &str) -> (String, String) {
         let token = token.map(|token| format!("Authorization: Bearer {token}\r\n"));
         self.ask(&format!(
             "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
