@@ -107,9 +107,8 @@ async fn replicas(project: &Project) -> Result<Option<Replicas>, Problem> {
         Ok(shared.map(|(store, secret)| Replicas::new(store, secret.expose())))
     });
     let shared = shared.await?;
-    let shared = shared.map_err(|error: SessionStoreError| {
-        Problem::failed("store_failed", error.to_string())
-    })?;
+    let shared = shared
+        .map_err(|error: SessionStoreError| Problem::failed("store_failed", error.to_string()))?;
     shared.transpose().map_err(|error| Problem::invalid(format!("`[approvals] key`: {error}")))
 }
 
@@ -261,7 +260,9 @@ async fn serve_project(
                 let at = socket.local_addr().unwrap_or(wanted);
                 let (access, tokens) = http::access(args, project, &engine, access, at)?;
                 let _ = address.set(at);
-                if let Some(replicas) = logs.replicas.as_ref().filter(|_| project.serving().tls.is_none()) {
+                if let Some(replicas) =
+                    logs.replicas.as_ref().filter(|_| project.serving().tls.is_none())
+                {
                     let reached = args.replica_address.or_else(|| own_address(at));
                     reached.into_iter().for_each(|at| replicas.reached_at(at));
                 }

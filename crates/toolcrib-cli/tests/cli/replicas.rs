@@ -16,11 +16,12 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use toolcrib_testbed::PostgresServer;
+use toolcrib_testbed::{IdentityProvider, PostgresServer, ProtectedServer};
 
 use crate::{
+    oauth::logged_in,
     serve::{Http, message},
-    support::{Project, in_full, wait_for},
+    support::{Outcome, Project, in_full, wait_for},
 };
 
 const ANN: &str = "a-token-of-ann-000001";
@@ -43,6 +44,9 @@ accept_loss = true
 [approvals]
 key = "secret:KEY"
 marks = "secret:MARKS"
+[artifacts]
+[limits]
+batch_result_chars = 1000
 [serve]
 audit = "audit.jsonl"
 [[serve.token]]
@@ -61,6 +65,13 @@ program = "sh"
 args = ["-c", "printf '%s\\n' \"$1\" >> counted.txt", "count", "{id}"]
 inherit_env = ["PATH"]
 params = { id = { type = "string" } }
+[[tool]]
+kind = "command"
+name = "numbers"
+description = "Numbers."
+program = "seq"
+args = ["5000"]
+read_only = true
 [[tool]]
 kind = "command"
 name = "hidden"
@@ -182,7 +193,8 @@ fn a_session_continues_at_each_replica_until_its_client_ends_it() {
     assert_eq!(team.lines("counted.txt"), ["0", "1", "2", "3"]);
     // It is of its token only, and a changed id is none.
     assert_eq!(two.call_in(BEN, &session, 11, &count("x")).0, "404");
-    let changed = session.replace(&session[20..21], if &session[20..21] == "a" { "b" } else { "a" });
+    let changed =
+        session.replace(&session[20..21], if &session[20..21] == "a" { "b" } else { "a" });
     assert_eq!(two.call_in(ANN, &changed, 11, &count("x")).0, "404");
 
     // What it finds at one is in its menu at the other.
@@ -192,16 +204,24 @@ fn a_session_continues_at_each_replica_until_its_client_ends_it() {
     assert!(answer.contains("hidden"), "{answer}");
     assert!(tools(&two, &session).contains(&"hidden".to_owned()));
 
+    // So is a result that is too large.
+    let (_, answer) = one.call_in(ANN, &session, 13, &json!({ "name": "numbers" }));
+    let id = answer.split("artifact_read ").nth(1).unwrap_or_else(|| panic!("{answer}"));
+    let id = id.split(']').next().unwrap();
+    let read = json!({ "name": "artifact_read", "arguments": { "id": id } });
+    let (_, answer) = two.call_in(ANN, &session, 14, &read);
+    assert!(answer.contains("1\\n2\\n3"), "{answer}");
+
     // A replica that is gone takes nothing with it, and a new one knows the session.
     drop(one);
     let three = team.replica();
     assert!(tools(&three, &session).contains(&"hidden".to_owned()));
-    let (status, answer) = three.call_in(ANN, &session, 13, &count("4"));
+    let (status, answer) = three.call_in(ANN, &session, 15, &count("4"));
     assert_eq!((&*status, team.lines("counted.txt").len()), ("200", 5), "{answer}");
 
     assert_eq!(two.delete(ANN, &session), "202");
     for http in [&three, &two] {
-        let (status, answer) = http.call_in(ANN, &session, 14, &count("x"));
+        let (status, answer) = http.call_in(ANN, &session, 16, &count("x"));
         assert_eq!(status, "404", "{answer}");
         assert_eq!(http.delete(ANN, &session), "404");
     }
@@ -229,6 +249,33 @@ fn what_a_session_has_read_at_one_replica_restricts_it_at_the_other() {
     assert!(answer.contains("who="), "{answer}");
     let (_, answer) = one.post(Some(BEN), "tools/call", &count("after"), None);
     assert_eq!(team.lines("counted.txt"), ["before"], "{answer}");
+}
+
+/// The transactions of a database so far, which the server counts with a delay.
+fn transactions(team: &Team) -> u64 {
+    thread::sleep(Duration::from_secs(3));
+    let database = team.variables["TOOLCRIB_TEST_DATABASE"].rsplit('=').next().unwrap();
+    let count = format!("SELECT xact_commit FROM pg_stat_database WHERE datname = '{database}'");
+    PostgresServer::shared().unwrap().psql("postgres", &count).unwrap().parse().unwrap()
+}
+
+#[test]
+fn calls_without_rules_about_earlier_ones_cost_no_round_trip_each() {
+    let Some(team) = Team::new(60, "") else { return };
+    let one = team.replica();
+    let session = one.begin(ANN);
+    let who = json!({ "name": "mcp__desk__who" });
+    let call = |id| {
+        assert_eq!(one.call_in(ANN, &session, id, &who).0, "200");
+        assert_eq!(one.post(Some(ANN), "tools/call", &who, None).0, "200");
+    };
+    call(1);
+    let (before, began) = (transactions(&team), Instant::now());
+    (2..152).for_each(call);
+    let seconds = began.elapsed().as_secs();
+    let made = transactions(&team) - before;
+    // One read a second of the session and one of the caller, and a note of the taint each minute.
+    assert!(made <= 10 + 3 * (seconds + 1), "{made} transactions in {seconds} s");
 }
 
 #[test]
@@ -383,4 +430,185 @@ fn replicas_show_their_configuration_and_number_their_audit_lines() {
     let text = fs::read_to_string(&file).unwrap();
     fs::write(&file, text + "\n# changed\n").unwrap();
     wait_for(|| digest(&one) != before && digest(&one) == digest(&two));
+}
+
+/// The way to a server, which the test cuts and opens again.
+struct Line {
+    port: u16,
+    is_cut: Arc<AtomicBool>,
+}
+
+impl Line {
+    fn to(port: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (own, is_cut) = (listener.local_addr().unwrap().port(), Arc::<AtomicBool>::default());
+        let cut = Arc::clone(&is_cut);
+        thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                if cut.load(Ordering::Acquire) {
+                    continue;
+                }
+                let server = TcpStream::connect(("localhost", port)).unwrap();
+                for (mut from, mut to) in
+                    [(client.try_clone().unwrap(), server.try_clone().unwrap()), (server, client)]
+                {
+                    let cut = Arc::clone(&cut);
+                    thread::spawn(move || {
+                        let mut part = [0; 4096];
+                        from.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+                        while !cut.load(Ordering::Acquire) {
+                            match from.read(&mut part) {
+                                Ok(0) => break,
+                                Ok(read) if to.write_all(&part[..read]).is_ok() => {}
+                                Err(error) if error.raw_os_error() == Some(11) => {}
+                                _ => break,
+                            }
+                        }
+                        let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
+                    });
+                }
+            }
+        });
+        Self { port: own, is_cut }
+    }
+
+    fn cut(&self, is_cut: bool) {
+        self.is_cut.store(is_cut, Ordering::Release);
+    }
+}
+
+#[test]
+fn without_its_database_a_gateway_refuses_what_it_cannot_know_and_goes_on_with_the_rest() {
+    let Some(server) = PostgresServer::shared() else { return };
+    let line = Line::to(server.port());
+    let url = || {
+        let database = server.database("").unwrap();
+        format!("postgres://owner@localhost:{}/{database}?sslmode=disable", line.port)
+    };
+    let (store, marks) = (url(), url());
+    let team = Team::at(store.clone(), marks.clone(), 60, "");
+    let strict = Team::at(store, marks, 60, STRICT);
+    let (one, two) = (team.replica(), strict.replica());
+    let who = json!({ "name": "mcp__desk__who" });
+    let session = one.begin(ANN);
+    assert_eq!(one.call_in(ANN, &session, 10, &who).0, "200");
+    assert_eq!(two.post(Some(ANN), "tools/call", &who, None).0, "200");
+    line.cut(true);
+
+    // Without a session and a rule about earlier calls.
+    let (status, answer) = one.post(Some(ANN), "tools/call", &who, None);
+    assert!(status == "200" && answer.contains("who="), "{answer}");
+    // A caller counts as one that has read untrusted content, and its result is withheld.
+    let (_, answer) = two.post(Some(ANN), "tools/call", &count("x"), None);
+    assert!(strict.lines("counted.txt").is_empty(), "{answer}");
+    let (_, answer) = two.post(Some(ANN), "tools/call", &who, None);
+    assert!(!answer.contains("who="), "{answer}");
+    // An approval can be neither requested nor used.
+    let pay = json!({ "name": "pay", "arguments": { "to": "x" } });
+    let (_, answer) = two.post(Some(ANN), "tools/call", &pay, None);
+    assert!(strict.lines("paid.txt").is_empty(), "{answer}");
+    // A session may have been ended, and a limit may be reached.
+    wait_for(|| one.call_in(ANN, &session, 11, &who).0 == "503");
+    assert_eq!(one.delete(ANN, &session), "503");
+    assert_eq!(one.post(Some(BEN), "tools/call", &who, None).0, "503");
+    assert_eq!(one.get("/healthz").0, "200");
+
+    line.cut(false);
+    wait_for(|| one.call_in(ANN, &session, 12, &who).0 == "200");
+    wait_for(|| two.post(Some(ANN), "tools/call", &who, None).1.contains("who="));
+    assert_eq!(one.post(Some(BEN), "tools/call", &who, None).0, "200");
+}
+
+#[test]
+fn a_killed_replica_costs_the_requests_in_flight_there_and_no_call_runs_twice() {
+    let Some(team) = Team::new(60, "") else { return };
+    let (kills, callers) = if in_full() { (1_000, 64) } else { (5, 8) };
+    let (ids, made, is_over) = (AtomicU32::new(0), AtomicUsize::new(0), AtomicBool::new(false));
+    let replicas = [parking_lot::RwLock::new(team.replica()), team.replica().into()];
+    let failed = thread::scope(|scope| {
+        let session = replicas[0].read().begin(ANN);
+        let caller = |caller: usize| {
+            let (session, team) = (session.clone(), &team);
+            let (ids, made, is_over, replicas) = (&ids, &made, &is_over, &replicas);
+            move || {
+                let mut failed = 0;
+                for turn in 0.. {
+                    if is_over.load(Ordering::Acquire) {
+                        break;
+                    }
+                    let id = ids.fetch_add(1, Ordering::Relaxed);
+                    let call = count(&id.to_string());
+                    let http = replicas[(caller + turn) % 2].read();
+                    // Half of them are of one session, the others without one.
+                    let in_session = (caller % 2 == 0).then_some(&*session);
+                    let status = http.try_call(ANN, in_session, 100 + id, &call);
+                    drop(http);
+                    match status.as_deref() {
+                        Some("200") => made.fetch_add(1, Ordering::Relaxed),
+                        // Its replica was killed.
+                        None => {
+                            failed += 1;
+                            continue;
+                        }
+                        Some(other) => panic!("{other}: {:?}", team.errors(0)),
+                    };
+                }
+                failed
+            }
+        };
+        let callers: Vec<_> = (0..callers).map(|at| scope.spawn(caller(at))).collect();
+        for kill in 0..kills {
+            let before = made.load(Ordering::Relaxed);
+            wait_for(|| made.load(Ordering::Relaxed) >= before + 20);
+            let victim = &replicas[kill % 2];
+            victim.read().kill();
+            *victim.write() = team.replica();
+        }
+        is_over.store(true, Ordering::Release);
+        callers.into_iter().map(|caller| caller.join().unwrap()).sum::<usize>()
+    });
+    let mut counted = team.lines("counted.txt");
+    let lines = counted.len();
+    counted.sort();
+    counted.dedup();
+    assert_eq!(counted.len(), lines, "a call ran twice");
+    let made = made.into_inner();
+    assert!(made <= lines && lines <= made + failed, "{made} made, {failed} failed, {lines} ran");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_counts_at_each_replica_and_is_renewed_once() {
+    let provider = IdentityProvider::start().await.unwrap();
+    let guarded = ProtectedServer::start(&provider).await.unwrap();
+    let more = format!("[mcp.guarded]\nurl = \"{}\"", guarded.url());
+    let Some(team) = Team::new(60, &more) else { return };
+    let team = Arc::new(team);
+    let login = ["mcp", "login", "guarded", "--no-browser", "--as", "ann"];
+    let login = logged_in(team.command(&login, 0)).await;
+    assert_eq!(login.code, Some(0), "{login:?}");
+    let run = async |machine: usize| {
+        let mut call = team.command(&["mcp", "call", "guarded", "read", "--as", "ann"], machine);
+        tokio::task::spawn_blocking(move || Outcome::from(call.output().unwrap())).await.unwrap()
+    };
+    let called = run(1).await;
+    assert!(called.code == Some(0) && called.stdout.contains("got "), "{called:?}");
+    // A refresh token is valid once: a second renewal with it would fail.
+    let before = provider.requests("/token").len();
+    provider.revoke_all(false);
+    provider.set_delay(Duration::from_secs(1));
+    let (one, two) = tokio::join!(run(1), run(2));
+    for called in [one, two] {
+        assert!(called.code == Some(0) && called.stdout.contains("got "), "{called:?}");
+    }
+    assert_eq!(provider.requests("/token").len(), before + 1);
+    // The database has neither the tokens nor anything that they can be read from.
+    let server = PostgresServer::shared().unwrap();
+    let database = team.variables["TOOLCRIB_TEST_DATABASE"].rsplit('=').next().unwrap().to_owned();
+    let rows = "SELECT convert_from(value, 'UTF8') FROM toolcrib.kv";
+    let stored = server.psql(&database, rows).unwrap();
+    for sent in guarded.authorizations().iter().flatten() {
+        let token = sent.trim_start_matches("Bearer ");
+        assert!(!stored.contains(token) && !stored.contains("access_token"), "{stored}");
+    }
+    assert!(!team.project.path().join("home-0/config/toolcrib/tokens").exists());
 }

@@ -148,7 +148,8 @@ impl Limiter {
             return Ok(self.bucket.lock().take(most, Instant::now()));
         };
         shared.take(most).await.map_err(|error| {
-            let message = "the limit of this token cannot be counted now; send the call again later";
+            let message =
+                "the limit of this token cannot be counted now; send the call again later";
             let refusal = refusal(id, message.to_owned(), Duration::from_secs(2));
             let refusal = refusal.status_is(StatusCode::SERVICE_UNAVAILABLE);
             refusal.cause(format!("the store of the replicas: {error}"))

@@ -60,6 +60,8 @@ pub(crate) struct Session {
     skills: Mutex<Vec<SkillId>>,
     /// What its replicas share of it, if there are several.
     pub(crate) shared: Option<SharedSession>,
+    /// The shared state that its turn has.
+    taken_over: Mutex<SharedState>,
     /// The menu that this replica has shared, or taken over from another one.
     menu: Mutex<SessionMenu>,
     /// Whether another replica has changed its menu since its turn began here.
@@ -128,6 +130,7 @@ impl Session {
             bound: Mutex::new(SessionTurn::new(turn, &serving.gateway)),
             skills: Mutex::new(access.skills.clone()),
             shared,
+            taken_over: Mutex::default(),
             menu: Mutex::new(menu),
             is_behind: AtomicBool::new(false),
             restrictions: Mutex::new(restrictions),
@@ -176,6 +179,9 @@ impl Session {
 
     /// Takes over what other replicas have noted of it.
     pub(crate) async fn take_over(&self, state: &SharedState) -> Result<(), TurnError> {
+        if *self.taken_over.lock() == *state {
+            return Ok(());
+        }
         {
             let mut restrictions = self.restrictions.lock();
             restrictions.tainted |= state.tainted;
@@ -194,6 +200,7 @@ impl Session {
         // The request of this moment is counted by its own iteration.
         let before = state.iterations.saturating_sub(1);
         bound.turn.lock().await.restrict(state.tainted, state.halted.clone(), before);
+        self.taken_over.lock().clone_from(state);
         Ok(())
     }
 
@@ -217,7 +224,8 @@ impl Session {
         let known = shared.last();
         let now = SessionMenu::of(&*turn.turn.lock().await);
         let menu = (now != *self.menu.lock()).then_some(now);
-        if tainted == known.tainted && halted.is_some() == known.halted.is_some() && menu.is_none() {
+        if tainted == known.tainted && halted.is_some() == known.halted.is_some() && menu.is_none()
+        {
             return Ok(false);
         }
         let changed = menu.clone();

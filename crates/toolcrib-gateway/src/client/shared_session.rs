@@ -92,7 +92,9 @@ impl SessionMenu {
     }
 
     pub(crate) fn revealed(&self) -> RevealedTools {
-        RevealedTools::named(self.found.iter().filter_map(|name| ToolName::new(Arc::clone(name)).ok()))
+        RevealedTools::named(
+            self.found.iter().filter_map(|name| ToolName::new(Arc::clone(name)).ok()),
+        )
     }
 }
 

@@ -196,7 +196,9 @@ impl Routes {
                 if let Some(fields) = answer.as_object_mut() {
                     fields.insert("withheld".to_owned(), gateway.metrics.withheld_count().into());
                 }
-                if let (Some(fields), Some(digest)) = (answer.as_object_mut(), gateway.config.digest) {
+                if let (Some(fields), Some(digest)) =
+                    (answer.as_object_mut(), gateway.config.digest)
+                {
                     fields.insert("config".to_owned(), metrics::shown(&digest).into());
                 }
                 if !gateway.is_recording() {

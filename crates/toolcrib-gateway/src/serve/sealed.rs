@@ -188,7 +188,9 @@ impl SessionRequest<'_> {
     async fn state(&self, shared: &SharedSession) -> Result<SharedState, KvError> {
         let gateway = &self.serving.gateway;
         if self.id.is_some() && gateway.config.engine.reads_iteration() {
-            return shared.change(|state| state.iterations = state.iterations.saturating_add(1)).await;
+            return shared
+                .change(|state| state.iterations = state.iterations.saturating_add(1))
+                .await;
         }
         let is_needed = gateway.reads_conversations();
         shared.read(if is_needed { Duration::ZERO } else { TRUSTED_FOR }).await
@@ -239,7 +241,8 @@ impl SessionRequest<'_> {
 
     /// Without the store it is not known whether the session has ended.
     fn away(&self, error: &KvError) -> Refusal {
-        let message = "the sessions of this gateway cannot be checked now; send the request again later";
+        let message =
+            "the sessions of this gateway cannot be checked now; send the request again later";
         let refusal = Refusal::of(self.id.cloned(), ErrorData::internal_error(message, None));
         let refusal = refusal.status_is(StatusCode::SERVICE_UNAVAILABLE);
         refusal.retry_after(RETRY_AFTER).cause(format!("the store of the replicas: {error}"))

@@ -207,7 +207,12 @@ impl HttpSession {
         place: OwnedSemaphorePermit,
     ) -> Arc<Self> {
         let replicas = serving.gateway.config.replicas.clone();
-        Self::of((id, replicas), serving.current.changes(), serving.cancellation.child_token(), place)
+        Self::of(
+            (id, replicas),
+            serving.current.changes(),
+            serving.cancellation.child_token(),
+            place,
+        )
     }
 
     fn of(

@@ -7,9 +7,7 @@ use parking_lot::Mutex;
 use toolcrib_approvals::{ApprovalKeys, Approvals};
 use toolcrib_capabilities::process::SandboxTier;
 use toolcrib_config::{Diagnostic, Located, Problems, Spot};
-use toolcrib_core::{
-    ApprovalMark, ApprovalStore, Effect, MarkStore, Secret, SessionStoreError,
-};
+use toolcrib_core::{ApprovalMark, ApprovalStore, Effect, MarkStore, Secret, SessionStoreError};
 use toolcrib_store::PostgresMarks;
 
 use super::{

@@ -44,7 +44,8 @@ fn check(store: &dyn LimitStore, broken: &mut StoreViolations) -> Result<(), Ses
     broken.unless(store.take(&many, half, slow)?.is_none(), "several must be taken at once");
     let wait = store.take(&many, half, slow)?;
     broken.unless(wait.is_some(), "what a bucket does not have must not be taken");
-    let rest = (0..MOST).map(|_| store.take(&many, ONE, slow)).filter(|one| matches!(one, Ok(None)));
+    let rest =
+        (0..MOST).map(|_| store.take(&many, ONE, slow)).filter(|one| matches!(one, Ok(None)));
     let is_rest = u32::try_from(rest.count()) == Ok(MOST - half.get());
     broken.unless(is_rest, "a refusal must take nothing");
     let fast = SharedLimit { most: NonZeroU32::MIN, period: Duration::from_millis(2) };
