@@ -35,6 +35,7 @@
 //! - `files`: folders whose paths cannot be left, with a record of what was read.
 //! - `host_file`: files of the host, opened and replaced safely.
 //! - `certificates`: the authorities by which servers are verified.
+//! - `seal`: texts that only processes with the same key can write and read.
 //! - `steering`: files that run or steer code when a person opens a folder, enters it or uses version control in it.
 
 // No links above: they would be broken wherever a feature is off.
@@ -58,6 +59,8 @@ pub mod http;
 pub mod process;
 #[cfg(any(feature = "files", feature = "http", feature = "process"))]
 mod reach;
+#[cfg(feature = "seal")]
+mod seal;
 #[cfg(any(feature = "files", feature = "process"))]
 mod steering;
 
@@ -75,6 +78,8 @@ pub mod __internal {
     pub use crate::host_file::{
         FileStamp, create_private, draft, is_of_user, is_private_folder, no_follow, replace,
     };
+    #[cfg(feature = "seal")]
+    pub use crate::seal::SealingKey;
     #[cfg(any(feature = "files", feature = "process"))]
     pub use crate::steering::steering;
 }

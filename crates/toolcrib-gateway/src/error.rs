@@ -49,6 +49,9 @@ pub enum GatewayError {
     /// The settings of OAuth are invalid.
     #[error("OAuth: {0}")]
     OAuth(String),
+    /// The secret of [`Replicas`](crate::Replicas) could be guessed.
+    #[error("the secret that the replicas share has less than 32 bytes; make it of random ones")]
+    ShortSecret,
     /// The client's handshake is invalid.
     #[error("the client did not begin a connection: {0}")]
     Handshake(String),

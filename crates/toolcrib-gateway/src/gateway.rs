@@ -7,7 +7,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 use tokio_util::task::TaskTracker;
-use toolcrib_core::{CancellationToken, KvStore};
+use toolcrib_core::{CancellationToken, Digest, KvStore};
 use toolcrib_engine::Engine;
 use toolcrib_mcp::McpClient;
 
@@ -17,6 +17,7 @@ use crate::{
         access_log::AccessEntry,
         log_health::{LogHealth, RequiredLog},
         readiness::Readiness,
+        replicas::Replicas,
     },
     client::{
         changes::Changes,
@@ -74,6 +75,8 @@ impl Gateway {
             caller_store: None,
             logs: Vec::new(),
             required: None,
+            replicas: None,
+            digest: None,
         })
     }
 
@@ -246,6 +249,21 @@ impl GatewayBuilder {
     /// tainted. Default: they are kept in memory.
     pub fn remember_in(mut self, store: Arc<dyn KvStore>) -> Self {
         self.0.caller_store = Some(store);
+        self
+    }
+
+    /// Makes it one of several replicas, which serve the same clients over HTTP. Each builder of a
+    /// [replacement](Gateway::replace) needs the same one. Also call [`remember_in`](Self::remember_in) with
+    /// their store. Default: it is the only one.
+    pub fn replicas(mut self, replicas: Replicas) -> Self {
+        self.0.replicas = Some(replicas);
+        self
+    }
+
+    /// Shows the digest of the configuration in `/readyz` and `/metrics`, so that replicas with different
+    /// ones are noticed. Default: none is shown.
+    pub fn config_digest(mut self, digest: Digest) -> Self {
+        self.0.digest = Some(digest);
         self
     }
 

@@ -34,6 +34,7 @@ pub use self::{
         log_health::LogHealth,
         oauth::{ResourceServer, TokenAlgorithm},
         readiness::Readiness,
+        replicas::Replicas,
         tls::Tls,
     },
     client::callers::CallerRestrictions,

@@ -52,6 +52,10 @@ pub(crate) struct ServeArgs {
     /// responses. May be repeated [default: only pages of the endpoint itself]
     #[arg(long = "allow-origin", value_name = "ORIGIN", requires = "http")]
     pub(crate) origins: Vec<String>,
+    /// Let other replicas of this gateway reach this one at this address, to continue a call that waits for
+    /// its client's input here [default: the served address, unless it is 0.0.0.0 or [::]]
+    #[arg(long, value_name = "IP:PORT", requires = "http")]
+    pub(crate) replica_address: Option<SocketAddr>,
     /// Print the generated token once; it is stored in the state folder
     #[arg(long, requires = "http")]
     pub(crate) show_token: bool,

@@ -6,14 +6,16 @@ mod reload;
 use std::{
     convert::Infallible,
     io::IsTerminal as _,
+    net::SocketAddr,
     sync::{Arc, OnceLock},
 };
 
 use futures_util::future::join_all;
-use toolcrib_core::{CancellationToken, Event, Identity};
+use serde_json::json;
+use toolcrib_core::{CancellationToken, Digest, Event, Identity, SessionStoreError};
 use toolcrib_engine::{Engine, TurnOptions};
 use toolcrib_gateway::{
-    Access, AccessEntry, Gateway, GatewayBuilder, GatewayError, LogHealth, Readiness,
+    Access, AccessEntry, Gateway, GatewayBuilder, GatewayError, LogHealth, Readiness, Replicas,
 };
 use toolcrib_project::Project;
 
@@ -59,22 +61,23 @@ pub(super) async fn serve(
     }
 }
 
-/// The writers of a gateway's logs, which continue after a reload.
+/// What continues after a reload: the writers of a gateway's logs, and what its replicas share.
 #[derive(Clone, Default)]
-struct Logs {
+struct Lasting {
     events: Option<EventLog>,
     access: Option<EntryLog>,
     audit: Option<AuditLog>,
     calls: Option<GatewayCalls>,
     /// The state of those that are files.
     health: Vec<LogHealth>,
+    replicas: Option<Replicas>,
 }
 
 type EventLog = Arc<dyn Fn(&Event) + Send + Sync>;
 type EntryLog = Arc<dyn Fn(&AccessEntry) + Send + Sync>;
 
-impl Logs {
-    fn open(args: &ServeArgs, project: &Project) -> Result<Self, Problem> {
+impl Lasting {
+    async fn open(args: &ServeArgs, project: &Project) -> Result<Self, Problem> {
         let mut logs = Self::default();
         if let Some(path) = &args.events {
             let (events, health) = json_lines::events(path, project)?;
@@ -89,8 +92,24 @@ impl Logs {
         logs.calls = args.store_calls.then(|| GatewayCalls::open(project)).transpose()?;
         logs.audit = AuditLog::open(project)?;
         logs.health.extend(logs.audit.as_ref().map(AuditLog::health));
+        if args.http.is_some() {
+            logs.replicas = replicas(project).await?;
+        }
         Ok(logs)
     }
+}
+
+/// What this process shares with the other replicas of the gateway; `None` if the project declares none.
+async fn replicas(project: &Project) -> Result<Option<Replicas>, Problem> {
+    let project = project.clone();
+    let shared = blocking(move || {
+        let shared = project.replicas()?;
+        Ok(shared.map(|(store, secret)| Replicas::new(store, secret.expose())))
+    });
+    let shared = shared.await?;
+    let shared = shared
+        .map_err(|error: SessionStoreError| Problem::failed("store_failed", error.to_string()))?;
+    shared.transpose().map_err(|error| Problem::invalid(format!("`[approvals] key`: {error}")))
 }
 
 /// A project as a gateway serves it.
@@ -106,7 +125,7 @@ async fn observed_engine(
     global: &GlobalArgs,
     args: &ServeArgs,
     project: &Project,
-    logs: &Logs,
+    logs: &Lasting,
 ) -> Result<Engine, Problem> {
     let mut builder = project.engine_builder();
     if let Some(approvals) = approver::of_calls(project).await? {
@@ -135,7 +154,7 @@ async fn configured(
     global: &GlobalArgs,
     args: &ServeArgs,
     project: &Project,
-    logs: &Logs,
+    logs: &Lasting,
 ) -> Result<ServedProject, Problem> {
     let engine = observed_engine(global, args, project, logs).await?;
     let mut access = Access::new();
@@ -176,6 +195,10 @@ async fn configured(
     if let Some(store) = project.key_values() {
         gateway = gateway.remember_in(store);
     }
+    gateway = gateway.config_digest(config_digest(project.clone()).await?);
+    if let Some(replicas) = &logs.replicas {
+        gateway = gateway.replicas(replicas.clone());
+    }
     if settings.asks_for_new_tools {
         project.lock().ask_for_new();
     }
@@ -184,6 +207,19 @@ async fn configured(
         gateway = gateway.readiness(Readiness::AnyServer);
     }
     Ok(ServedProject { engine, gateway, access })
+}
+
+/// The digest of the files that declare a project: the same for equal files, wherever the project is.
+async fn config_digest(project: Project) -> Result<Digest, Problem> {
+    blocking(move || {
+        let files = project.watched_files().iter().map(|path| {
+            let name = path.strip_prefix(project.root()).unwrap_or(path);
+            let content = std::fs::read(path).map(|bytes| Digest::of(bytes).to_string());
+            json!([name.to_string_lossy(), content.ok()])
+        });
+        Digest::of_json(&files.collect())
+    })
+    .await
 }
 
 /// The identities that are served.
@@ -201,7 +237,7 @@ async fn serve_project(
     project: &Project,
     cancellation: CancellationToken,
 ) -> Result<(), Problem> {
-    let logs = Logs::open(args, project)?;
+    let logs = Lasting::open(args, project).await?;
     let ServedProject { engine, gateway, access } =
         configured(global, args, project, &logs).await?;
     let gateway = gateway.build();
@@ -224,6 +260,12 @@ async fn serve_project(
                 let at = socket.local_addr().unwrap_or(wanted);
                 let (access, tokens) = http::access(args, project, &engine, access, at)?;
                 let _ = address.set(at);
+                if let Some(replicas) =
+                    logs.replicas.as_ref().filter(|_| project.serving().tls.is_none())
+                {
+                    let reached = args.replica_address.or_else(|| own_address(at));
+                    reached.into_iter().for_each(|at| replicas.reached_at(at));
+                }
                 let listener = http::listen(socket, at)?;
                 if !global.quiet {
                     http::tell(args, project, &tokens, at);
@@ -333,6 +375,11 @@ async fn follow(project: &Project, asked: &QueriedServer<'_>) {
             return;
         }
     }
+}
+
+/// The served address, where other machines or processes can reach it.
+fn own_address(at: SocketAddr) -> Option<SocketAddr> {
+    (!at.ip().is_unspecified()).then_some(at)
 }
 
 fn problem(error: &GatewayError) -> Problem {

@@ -5,7 +5,10 @@ use std::{
     io::{self, Read as _, Seek as _, SeekFrom, Write},
     os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::SystemTime,
 };
 
@@ -17,6 +20,7 @@ use toolcrib_capabilities::__internal::no_follow;
 use toolcrib_core::Event;
 use toolcrib_gateway::{AccessEntry, LogHealth};
 use toolcrib_project::Project;
+use uuid::Uuid;
 
 use crate::{output, problem::Problem};
 
@@ -83,7 +87,15 @@ pub(crate) fn access_log(
 
 /// The audit log of `[serve]`, one line for each call.
 #[derive(Clone)]
-pub(crate) struct AuditLog(Arc<Lines>);
+pub(crate) struct AuditLog(Arc<AuditLines>);
+
+struct AuditLines {
+    lines: Lines,
+    /// This process, among the replicas of a gateway and its own restarts.
+    replica: String,
+    /// The number of its last line.
+    sequence: AtomicU64,
+}
 
 impl AuditLog {
     /// `None` if the project has none.
@@ -105,7 +117,7 @@ impl AuditLog {
         added_to.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
         let file = LogFile { name: AUDIT, flag: "[serve] audit", what: "the audit log", path };
         if !settings.audit_is_required {
-            return Ok(Some(Self(Arc::new(file.opened_later(project, &added_to)?))));
+            return Ok(Some(Self::of(file.opened_later(project, &added_to)?)));
         }
         let lines = file.opened(project, &added_to)?;
         has_room(path).map_err(|error| {
@@ -115,16 +127,21 @@ impl AuditLog {
                 path.display()
             ))
         })?;
-        Ok(Some(Self(Arc::new(lines))))
+        Ok(Some(Self::of(lines)))
+    }
+
+    fn of(lines: Lines) -> Self {
+        let replica = Uuid::new_v4().simple().to_string().split_off(20);
+        Self(Arc::new(AuditLines { lines, replica, sequence: AtomicU64::new(0) }))
     }
 
     pub(crate) fn health(&self) -> LogHealth {
-        self.0.health.clone()
+        self.0.lines.health.clone()
     }
 
     /// Tries to write it again; returns whether it can be written.
     pub(crate) fn retry(&self) -> bool {
-        self.0.retry()
+        self.0.lines.retry()
     }
 
     /// Writes the line of a call.
@@ -147,8 +164,10 @@ impl AuditLog {
             "arguments": entry.arguments,
             "code": code,
             "duration_ms": entry.duration_ms,
+            "replica": self.0.replica,
+            "sequence": self.0.sequence.fetch_add(1, Ordering::Relaxed) + 1,
         });
-        self.0.write(&line, false);
+        self.0.lines.write(&line, false);
     }
 }
 

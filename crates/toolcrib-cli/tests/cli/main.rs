@@ -52,6 +52,7 @@ mod personality;
 mod plugins;
 mod problems;
 mod readme;
+mod replicas;
 mod run;
 mod sandbox;
 mod secrets;

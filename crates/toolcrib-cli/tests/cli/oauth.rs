@@ -59,28 +59,7 @@ impl Setting {
     async fn login_to(&self, server: &str, more: &[&str]) -> Outcome {
         let args = ["mcp", "login", server, "--no-browser"];
         let args: Vec<_> = args.iter().chain(more).copied().collect();
-        let mut command = self.command(&args);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let (told, mut address) = tokio::sync::mpsc::unbounded_channel();
-        let reading = std::thread::spawn(move || {
-            let mut text = String::new();
-            for line in lines.map_while(Result::ok) {
-                if line.starts_with("http") {
-                    told.send(line.clone()).unwrap();
-                }
-                text.push_str(&line);
-                text.push('\n');
-            }
-            text
-        });
-        if let Some(address) = address.recv().await {
-            browse(&address).await.unwrap();
-        }
-        let waited = tokio::task::spawn_blocking(move || child.wait_with_output().unwrap()).await;
-        let mut outcome = Outcome::from(waited.unwrap());
-        outcome.stderr = reading.join().unwrap();
-        outcome
+        logged_in(self.command(&args)).await
     }
 
     fn token_files(&self) -> Vec<PathBuf> {
@@ -88,6 +67,31 @@ impl Setting {
         let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|file| file.path());
         files.filter(|path| path.extension().is_some_and(|kind| kind == "json")).collect()
     }
+}
+
+/// Runs `mcp login`, with a browser that consents at once.
+pub(crate) async fn logged_in(mut command: Command) -> Outcome {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let (told, mut address) = tokio::sync::mpsc::unbounded_channel();
+    let reading = std::thread::spawn(move || {
+        let mut text = String::new();
+        for line in lines.map_while(Result::ok) {
+            if line.starts_with("http") {
+                told.send(line.clone()).unwrap();
+            }
+            text.push_str(&line);
+            text.push('\n');
+        }
+        text
+    });
+    if let Some(address) = address.recv().await {
+        browse(&address).await.unwrap();
+    }
+    let waited = tokio::task::spawn_blocking(move || child.wait_with_output().unwrap()).await;
+    let mut outcome = Outcome::from(waited.unwrap());
+    outcome.stderr = reading.join().unwrap();
+    outcome
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -220,6 +220,15 @@ fn the_printed_command_for_the_reasons_is_complete() {
     assert!(lint.contains(&said), "{lint}");
 }
 
+/// The metadata of a request without a session.
+fn stateless() -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+    })
+}
+
 /// Only a request without an answer takes so long.
 const HANGS: Duration = Duration::from_secs(120);
 
@@ -266,11 +275,7 @@ impl Http {
         let mut headers = match session {
             Some(id) => format!("MCP-Protocol-Version: 2025-06-18\r\nMcp-Session-Id: {id}\r\n"),
             None => {
-                params["_meta"] = json!({
-                    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                    "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
-                    "io.modelcontextprotocol/clientCapabilities": {},
-                });
+                params["_meta"] = stateless();
                 format!("MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: {method}\r\n")
             }
         };
@@ -308,16 +313,20 @@ impl Http {
         status
     }
 
-    fn send(&self, token: Option<&str>, headers: &str, body: &str) -> (String, String) {
+    pub(crate) fn send(&self, token: Option<&str>, headers: &str, body: &str) -> (String, String) {
+        self.ask(&self.request(token, headers, body))
+    }
+
+    fn request(&self, token: Option<&str>, headers: &str, body: &str) -> String {
         let token = token.map(|token| format!("Authorization: Bearer {token}\r\n"));
-        self.ask(&format!(
+        format!(
             "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
              Accept: application/json, text/event-stream\r\nConnection: close\r\n{headers}{}\
              Content-Length: {}\r\n\r\n{body}",
             self.address,
             token.unwrap_or_default(),
             body.len()
-        ))
+        )
     }
 
     /// The status and the whole answer of a GET without a token.
@@ -359,6 +368,42 @@ impl Http {
     ) -> (String, String) {
         let headers = format!("MCP-Protocol-Version: 2025-06-18\r\nMcp-Session-Id: {session}\r\n");
         self.send(Some(token), &headers, &message(id, "tools/call", params))
+    }
+
+    /// The status of a call, in a session or without one; `None` if its gateway ends before the answer.
+    pub(crate) fn try_call(
+        &self,
+        token: &str,
+        session: Option<&str>,
+        id: u32,
+        params: &Value,
+    ) -> Option<String> {
+        let mut params = params.clone();
+        let headers = match session {
+            Some(id) => format!("MCP-Protocol-Version: 2025-06-18\r\nMcp-Session-Id: {id}\r\n"),
+            None => {
+                params["_meta"] = stateless();
+                let name = params["name"].as_str().unwrap();
+                format!(
+                    "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {name}\r\n"
+                )
+            }
+        };
+        let body = message(id, "tools/call", &params);
+        let mut stream = TcpStream::connect(&self.address).ok()?;
+        stream.set_read_timeout(Some(HANGS)).unwrap();
+        let request = self.request(Some(token), &headers, &body);
+        stream.write_all(request.as_bytes()).ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        let is_whole = answer.contains("\"result\"") || answer.contains("\"error\"");
+        is_whole.then(|| answer.split(' ').nth(1).unwrap().to_owned())
+    }
+
+    /// Kills it, as a machine that is gone.
+    pub(crate) fn kill(&self) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-KILL", &id]).status().unwrap().success());
     }
 
     /// Asks it to stop.

@@ -24,6 +24,13 @@ pub(crate) struct RevealDiff {
 }
 
 impl RevealedTools {
+    /// Tools that were found in this order, such as by another process.
+    pub fn named(names: impl IntoIterator<Item = ToolName>) -> Self {
+        let tools: Vec<_> = names.into_iter().map(|name| (name, 0)).collect();
+        let version = u64::from(!tools.is_empty());
+        Self { tools, clock: 0, version }
+    }
+
     /// The tools that a conversation has revealed, with at most `limit` at a time.
     pub(crate) fn of(messages: &[Message], limit: usize) -> Self {
         let mut revealed = Self::default();
@@ -67,7 +74,7 @@ impl RevealedTools {
     }
 
     /// The names, in the order in which they were found.
-    pub(crate) fn names(&self) -> impl ExactSizeIterator<Item = &ToolName> {
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &ToolName> {
         self.tools.iter().map(|(name, _)| name)
     }
 

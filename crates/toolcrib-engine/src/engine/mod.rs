@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolcrib_core::{
-    Arguments, Events, Fact, Identity, Menu, Message, ReliabilityRule, SecretError,
+    Arguments, Effect, Events, Fact, Identity, Menu, Message, ReliabilityRule, SecretError,
     SecretReference, StoredArguments, ToolCall,
 };
 pub use toolcrib_search::Encoder;
@@ -202,13 +202,38 @@ impl Engine {
         self.0.visibility.policy.reads(Fact::Iteration)
     }
 
+    /// Whether a decision may depend on what earlier calls of a conversation have led to: that it has read
+    /// content of unknown authors, that a rule ended it, or the number of its iterations.
+    pub fn reads_restrictions(&self) -> bool {
+        let visibility = &self.0.visibility;
+        let policy = &visibility.policy;
+        policy.reads(Fact::Tainted)
+            || policy.reads(Fact::Iteration)
+            || policy.rules.iter().any(|rule| rule.effect == Effect::Halt)
+            || self.0.registry.catalog().offered().iter().any(|tool| tool.asks_when_tainted())
+            // Tools of the host may ask for it too.
+            || self.has_sources_besides(|id| {
+                id.starts_with("mcp:") || id.starts_with("hub:") || id == "artifacts"
+            })
+    }
+
+    /// Whether the menu of a conversation may depend on its earlier calls, which activate skills or find
+    /// deferred tools.
+    pub fn has_changing_menus(&self) -> bool {
+        self.0.skill_sources.may_have_skills() || self.0.visibility.deferral.is_on()
+    }
+
     /// Whether it may have tools other than those of these sources, by their ids: tools of the host,
     /// of skills, or of another source.
     pub fn has_tools_besides(&self, is_of_these: impl Fn(&str) -> bool) -> bool {
         !self.0.registry.is_empty()
             || self.0.artifact_port.is_some()
-            || self.0.sources.iter().any(|source| !is_of_these(source.item.provider.id()))
+            || self.has_sources_besides(is_of_these)
             || !self.skills().is_empty()
+    }
+
+    fn has_sources_besides(&self, is_of_these: impl Fn(&str) -> bool) -> bool {
+        self.0.sources.iter().any(|source| !is_of_these(source.item.provider.id()))
     }
 
     /// The events of all turns of this engine. A turn also has separate events.

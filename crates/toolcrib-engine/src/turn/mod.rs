@@ -43,7 +43,7 @@ pub use self::{
 };
 use crate::{
     compose::{Composition, Situation, compose},
-    deferral::{CALL_TOOL, SEARCH_TOOLS},
+    deferral::{CALL_TOOL, RevealedTools, SEARCH_TOOLS},
     parts::{
         EngineParts,
         sessions::{TurnSession, is_listed_of},
@@ -270,6 +270,21 @@ impl Turn {
     /// Whether the conversation has read content of unknown authors.
     pub fn is_tainted(&self) -> bool {
         self.state.is_tainted()
+    }
+
+    /// Restricts the conversation from the next iteration on, by what another process has noted of it: that it
+    /// has read content of unknown authors, that a rule ended it, and the number of its iterations so far.
+    pub fn restrict(&mut self, tainted: bool, halted: Option<HaltedByRule>, iterations: u32) {
+        if tainted {
+            self.state.taint();
+        }
+        halted.into_iter().for_each(|halted| self.state.halting.halt(halted));
+        self.iteration = self.iteration.max(iterations);
+    }
+
+    /// The deferred tools that the conversation has found.
+    pub fn revealed(&self) -> RevealedTools {
+        self.state.revealed.lock().tools.clone()
     }
 
     /// Cancels everything that the turn does.

@@ -7,9 +7,12 @@ use parking_lot::Mutex;
 use rmcp::{ErrorData, model::RequestId};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
+    task::{JoinError, spawn_blocking},
     time::Instant,
 };
+use toolcrib_core::{SessionStoreError, SharedLimit};
 
+use super::replicas::Replicas;
 use crate::wire::reply::Refusal;
 
 /// The methods that count: those that reach a tool or a server.
@@ -60,7 +63,32 @@ pub(crate) struct Limiter {
     limits: CallLimits,
     running: Option<Arc<Semaphore>>,
     bucket: Mutex<Bucket>,
+    /// Instead of the bucket, if there are several replicas.
+    shared: Option<SharedBucket>,
 }
+
+/// A bucket in the store of the replicas.
+struct SharedBucket {
+    replicas: Replicas,
+    name: Arc<str>,
+    allotted: tokio::sync::Mutex<Allotment>,
+}
+
+/// Calls that were taken from a large bucket and not made yet.
+struct Allotment {
+    count: u32,
+    left: u32,
+    /// They are void then: a later call would be one of another minute.
+    until: Instant,
+}
+
+/// A smaller limit is counted call by call, and so is exact.
+const EXACT_BELOW: u32 = 100;
+
+/// The most calls of an allotment. A larger limit permits this number less at once.
+const MOST_ALLOTTED: u32 = 10;
+
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// A token bucket (as in RFC 2697): it is full at first, and a call takes one.
 struct Bucket {
@@ -69,16 +97,18 @@ struct Bucket {
 }
 
 impl Limiter {
-    pub(crate) fn new(limits: CallLimits) -> Self {
+    /// `shared` is the name of its bucket in the store of the replicas.
+    pub(crate) fn new(limits: CallLimits, shared: Option<(&Replicas, Arc<str>)>) -> Self {
         let places = |most: NonZeroU32| usize::try_from(most.get()).unwrap_or(usize::MAX);
         let places = limits.concurrent.map(places);
         let running = places.map(|most| Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS))));
         let left = limits.per_minute.map_or(0.0, |most| f64::from(most.get()));
-        Self { limits, running, bucket: Mutex::new(Bucket { left, at: Instant::now() }) }
+        let shared = shared.map(|(replicas, name)| SharedBucket::new(replicas, name));
+        Self { limits, running, bucket: Mutex::new(Bucket { left, at: Instant::now() }), shared }
     }
 
     /// Admits a request; a call at the limit is refused. The permit is needed until its end.
-    pub(crate) fn admit(
+    pub(crate) async fn admit(
         &self,
         method: &str,
         id: &RequestId,
@@ -97,7 +127,7 @@ impl Limiter {
             refusal(id, message, Duration::from_secs(1))
         })?;
         if let Some(most) = self.limits.per_minute
-            && let Err(wait) = self.bucket.lock().take(most, Instant::now())
+            && let Err(wait) = self.take(most, id).await?
         {
             let seconds = whole_seconds(wait);
             let message = format!(
@@ -107,6 +137,85 @@ impl Limiter {
             return Err(refusal(id, message, wait));
         }
         Ok(permit)
+    }
+
+    async fn take(
+        &self,
+        most: NonZeroU32,
+        id: &RequestId,
+    ) -> Result<Result<(), Duration>, Refusal> {
+        let Some(shared) = &self.shared else {
+            return Ok(self.bucket.lock().take(most, Instant::now()));
+        };
+        shared.take(most).await.map_err(|error| {
+            let message =
+                "the limit of this token cannot be counted now; send the call again later";
+            let refusal = refusal(id, message.to_owned(), Duration::from_secs(2));
+            let refusal = refusal.status_is(StatusCode::SERVICE_UNAVAILABLE);
+            refusal.cause(format!("the store of the replicas: {error}"))
+        })
+    }
+}
+
+impl SharedBucket {
+    fn new(replicas: &Replicas, name: Arc<str>) -> Self {
+        let allotted = Allotment { count: 0, left: 0, until: Instant::now() };
+        Self { replicas: replicas.clone(), name, allotted: allotted.into() }
+    }
+
+    /// Takes one call, or returns the time until the next one. A small limit is one round trip for each call. A
+    /// large one is never exceeded: what is allotted in advance is void after the time in which the bucket
+    /// gets as many calls again, and is not part of what may come at once.
+    async fn take(
+        &self,
+        per_minute: NonZeroU32,
+    ) -> Result<Result<(), Duration>, SessionStoreError> {
+        let most = per_minute.get();
+        if most < EXACT_BELOW {
+            return self.taken(1, SharedLimit { most: per_minute, period: MINUTE }).await;
+        }
+        let at_once = NonZeroU32::new(most - MOST_ALLOTTED).unwrap_or(NonZeroU32::MIN);
+        let period = MINUTE.saturating_mul(at_once.get()) / most;
+        let limit = SharedLimit { most: at_once, period };
+        let mut allotted = self.allotted.lock().await;
+        let now = Instant::now();
+        if allotted.left > 0 && now < allotted.until {
+            allotted.left -= 1;
+            return Ok(Ok(()));
+        }
+        // Twice as many if all were used in time, otherwise as many as were.
+        let next = match allotted.left {
+            0 if now < allotted.until => allotted.count.saturating_mul(2),
+            left => allotted.count - left,
+        };
+        let mut count = next.clamp(1, MOST_ALLOTTED);
+        let mut taken = self.taken(count, limit).await?;
+        if taken.is_err() && count > 1 {
+            count = 1;
+            taken = self.taken(count, limit).await?;
+        }
+        if taken.is_ok() {
+            let until = now + MINUTE.saturating_mul(MOST_ALLOTTED) / most;
+            *allotted = Allotment { count, left: count - 1, until };
+        }
+        Ok(taken)
+    }
+
+    async fn taken(
+        &self,
+        count: u32,
+        limit: SharedLimit,
+    ) -> Result<Result<(), Duration>, SessionStoreError> {
+        let (store, name) = (Arc::clone(self.replicas.store()), Arc::clone(&self.name));
+        let count = NonZeroU32::new(count).unwrap_or(NonZeroU32::MIN);
+        let taken = spawn_blocking(move || store.take(&name, count, limit)).await;
+        // A panic of the store is a failure of it.
+        let panicked = |error: JoinError| SessionStoreError::Io {
+            store: "the store of the replicas".to_owned(),
+            doing: "written",
+            source: error.into(),
+        };
+        Ok(taken.map_err(panicked)??.map_or(Ok(()), Err))
     }
 }
 

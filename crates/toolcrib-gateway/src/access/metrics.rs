@@ -12,12 +12,16 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use toolcrib_core::Digest;
 use toolcrib_mcp::McpClient;
 
 use super::{access_log::AccessEntry, log_health::LogHealth, readiness::state_of};
 
 /// The limit of sources of calls with separate series; further ones are counted as `other`.
 const MOST_SOURCES: usize = 200;
+
+/// The digits of a configuration's digest that operators compare.
+const SHOWN_DIGITS: usize = 16;
 
 /// The upper bounds of a call's duration, in milliseconds.
 const BOUNDS: [u64; 12] = [1, 5, 10, 25, 50, 100, 250, 500, 1_000, 5_000, 30_000, 120_000];
@@ -161,6 +165,19 @@ pub(crate) fn losses(text: &mut String, logs: &[LogHealth], unsaved: usize) {
     let name = "toolcrib_unsaved_restrictions_total";
     family(text, name, "counter", "Restrictions of callers that only this process remembers.");
     sample(text, name, &[], unsaved);
+}
+
+/// The series of the configuration's digest.
+pub(crate) fn config(text: &mut String, digest: Option<&Digest>) {
+    let Some(digest) = digest else { return };
+    let name = "toolcrib_config_info";
+    family(text, name, "gauge", "The digest of the configuration, which replicas should share.");
+    sample(text, name, &[("digest", &shown(digest))], 1);
+}
+
+/// A digest of a configuration for operators, who compare it.
+pub(crate) fn shown(digest: &Digest) -> String {
+    digest.to_string().chars().take(SHOWN_DIGITS).collect()
 }
 
 impl Histogram {

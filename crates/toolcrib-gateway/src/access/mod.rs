@@ -7,10 +7,12 @@ pub(crate) mod log_health;
 pub(crate) mod metrics;
 pub(crate) mod oauth;
 pub(crate) mod readiness;
+pub(crate) mod replicas;
 pub(crate) mod tls;
 
 use std::{net::SocketAddr, sync::Arc};
 
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
@@ -233,6 +235,11 @@ impl HttpAccess {
 }
 
 impl Token {
+    /// Its digest as a text, which does not reveal it.
+    pub(crate) fn name(&self) -> String {
+        URL_SAFE_NO_PAD.encode(self.digest)
+    }
+
     /// Whether it is the same token with the same access.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.digest == other.digest && self.access == other.access

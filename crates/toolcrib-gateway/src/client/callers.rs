@@ -11,7 +11,7 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use parking_lot::Mutex;
@@ -35,6 +35,9 @@ const NOTED_AGAIN_AFTER: Duration = Duration::from_secs(60);
 
 /// How often a record is written again that another process changed meanwhile.
 const ATTEMPTS: usize = 32;
+
+/// The limit of callers whose restrictions are trusted for a while.
+const MOST_READ: usize = 1_024;
 
 /// The tool whose keys these are: a name that no tool can have, so no tool reads or writes them.
 const AREA: &str = "toolcrib:caller";
@@ -127,6 +130,8 @@ pub(crate) struct Callers {
     known: Mutex<HashMap<SessionOwner, Record>>,
     /// The number of these: mostly none, and then no lock is needed.
     count: AtomicUsize,
+    /// What was read last of callers whose restrictions no rule depends on.
+    read: Mutex<HashMap<SessionOwner, (Instant, Restrictions)>>,
     /// The number of records that could not be written to the store.
     pub(crate) unsaved: AtomicUsize,
     /// When the process began: its sessions began later.
@@ -138,6 +143,7 @@ impl Default for Callers {
         Self {
             known: Mutex::default(),
             count: AtomicUsize::new(0),
+            read: Mutex::default(),
             unsaved: AtomicUsize::new(0),
             began_ms: now_ms(),
         }
@@ -157,22 +163,49 @@ pub(crate) enum Noted {
 }
 
 impl Callers {
-    /// The restrictions of a request without a session. With `counts`, its iteration is counted.
+    /// The restrictions of a request without a session. With `counts`, its iteration is counted. If no rule
+    /// depends on them, they are `trusted_for` this time after they were read.
     pub(crate) async fn of_request(
         &self,
         store: Option<&Arc<dyn KvStore>>,
         owner: SessionOwner,
         counts: bool,
+        trusted_for: Duration,
     ) -> Restrictions {
         if store.is_none() && !counts && self.count.load(Ordering::Acquire) == 0 {
             return Restrictions::default();
         }
+        if trusted_for.is_zero() {
+            return self.read_of_request(store, owner, counts).await;
+        }
+        if let Some((at, restrictions)) = self.read.lock().get(&owner)
+            && at.elapsed() < trusted_for
+        {
+            return restrictions.clone();
+        }
+        let at = Instant::now();
+        let restrictions = self.read_of_request(store, owner.clone(), counts).await;
+        let mut read = self.read.lock();
+        if read.len() >= MOST_READ {
+            read.clear();
+        }
+        read.insert(owner, (at, restrictions.clone()));
+        restrictions
+    }
+
+    async fn read_of_request(
+        &self,
+        store: Option<&Arc<dyn KvStore>>,
+        owner: SessionOwner,
+        counts: bool,
+    ) -> Restrictions {
         if counts {
             self.note(store, owner.clone(), Noted::Iteration).await;
         }
+        let noted_ms = self.known_of(&owner).and_then(|known| known.tainted_ms).unwrap_or_default();
         let record = self.record(store, owner).await;
         // Without knowledge, the caller may have read anything.
-        let fail = |_| Restrictions { tainted: true, ..Restrictions::default() };
+        let fail = |_| Restrictions { tainted: true, noted_ms, ..Restrictions::default() };
         record.map_or_else(fail, |record| record.restricts(now_ms()))
     }
 
@@ -196,18 +229,19 @@ impl Callers {
         })
     }
 
-    /// Notes an event. If the store fails, it is remembered here.
+    /// Notes an event. If the store fails, it is remembered here. Returns whether the store has it.
     pub(crate) async fn note(
         &self,
         store: Option<&Arc<dyn KvStore>>,
         owner: SessionOwner,
         noted: Noted,
-    ) {
+    ) -> bool {
+        self.read.lock().remove(&owner);
         if let Some(store) = store {
             let (store, caller, event) = (Arc::clone(store), owner.clone(), noted.clone());
             let written = spawn_blocking(move || change(&*store, &caller, &event)).await;
             if matches!(written, Ok(Ok(()))) {
-                return;
+                return true;
             }
             self.unsaved.fetch_add(1, Ordering::Relaxed);
         }
@@ -219,6 +253,7 @@ impl Callers {
         }
         known.entry(owner).or_default().note(&noted, now);
         self.count.store(known.len(), Ordering::Release);
+        false
     }
 
     async fn record(

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, path::PathBuf, sync::Arc, time::Duration};
 
-use toolcrib_core::KvStore;
+use toolcrib_core::{Digest, KvStore};
 use toolcrib_engine::Engine;
 use toolcrib_mcp::McpClient;
 
@@ -11,6 +11,7 @@ use crate::access::{
     access_log::AccessLog,
     log_health::{LogHealth, RequiredLog},
     readiness::Readiness,
+    replicas::Replicas,
 };
 
 /// Everything that a [`GatewayBuilder`](crate::gateway::GatewayBuilder) sets; each field is named
@@ -31,6 +32,8 @@ pub(crate) struct GatewayConfig {
     pub(crate) caller_store: Option<Arc<dyn KvStore>>,
     pub(crate) logs: Vec<LogHealth>,
     pub(crate) required: Option<RequiredLog>,
+    pub(crate) replicas: Option<Replicas>,
+    pub(crate) digest: Option<Digest>,
 }
 
 /// How long a list waits for a source: the tools of a slower server follow once it is connected,

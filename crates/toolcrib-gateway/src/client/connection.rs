@@ -2,6 +2,7 @@
 
 use std::{
     collections::{HashMap, hash_map::Entry},
+    net::SocketAddr,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicUsize, Ordering},
@@ -17,7 +18,10 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
 use toolcrib_core::{CancellationToken, ClientRefusal};
 
 use super::{changes::Changes, sender::ClientSender, session::Session};
-use crate::wire::message::{Notification, Response, notification};
+use crate::{
+    access::replicas::Replicas,
+    wire::message::{Notification, Response, notification},
+};
 
 /// The limit of concurrent requests of a connection, including waiting ones.
 pub(crate) const MAX_REQUESTS: u32 = 256;
@@ -29,6 +33,9 @@ const MAX_ASKED: usize = 64;
 /// during one call.
 const MAX_OUTSIDE: usize = 16;
 
+/// The purpose of the seals that are ids of requests to clients.
+const OF_REQUEST: &str = "request";
+
 /// A connection by stdio, or a session over HTTP.
 #[derive(Clone)]
 pub(crate) struct Connection(Arc<Shared>);
@@ -36,6 +43,8 @@ pub(crate) struct Connection(Arc<Shared>);
 struct Shared {
     /// The session's id, for an era that has sessions.
     id: Arc<str>,
+    /// The replicas to which its client may send a response.
+    replicas: Option<Replicas>,
     /// Changes since before the first request.
     changes: Changes,
     /// Fires when the client sends nothing more.
@@ -74,10 +83,12 @@ impl Connection {
         changes: Changes,
         gone: CancellationToken,
         grace: Duration,
+        replicas: Option<Replicas>,
     ) -> Self {
         let all = || Arc::new(Semaphore::new(MAX_REQUESTS as usize));
         Self(Arc::new(Shared {
             id,
+            replicas,
             changes,
             gone,
             grace,
@@ -172,10 +183,11 @@ impl Connection {
         };
         let mut pending =
             PendingRequest { connection: self, client, id, event: None, is_over: false };
+        let shown = pending.shown();
         let mut message = request;
         if let Some(fields) = message.as_object_mut() {
             fields.insert("jsonrpc".to_owned(), "2.0".into());
-            fields.insert("id".to_owned(), id.into());
+            fields.insert("id".to_owned(), shown);
         }
         let gone = || ClientRefusal::failed("the client has gone");
         pending.event = client.request(message.to_string().into()).await;
@@ -191,9 +203,22 @@ impl Connection {
         response
     }
 
+    /// The replica whose request this responds to, if that is another one.
+    pub(crate) fn elsewhere(response: &Response, replicas: &Replicas) -> Option<SocketAddr> {
+        let RequestId::String(id) = &response.id else { return None };
+        replicas.locate::<i64>(OF_REQUEST, id)?.1
+    }
+
     /// Passes a response on to the request that waits for it; others are ignored.
     pub(crate) fn answered(&self, response: Response) {
-        let RequestId::Number(id) = response.id else { return };
+        let id = match (&response.id, &self.0.replicas) {
+            (RequestId::Number(id), _) => *id,
+            (RequestId::String(id), Some(replicas)) => match replicas.locate(OF_REQUEST, id) {
+                Some((id, None)) => id,
+                _ => return,
+            },
+            (RequestId::String(_), None) => return,
+        };
         let open = self.0.asked.lock().open.remove(&id);
         if let Some(open) = open {
             let outcome = response.outcome;
@@ -285,13 +310,22 @@ struct PendingRequest<'a> {
     is_over: bool,
 }
 
+impl PendingRequest<'_> {
+    /// Its id for the client: with several replicas, one that says which of them waits for the response.
+    fn shown(&self) -> Value {
+        let replicas = self.connection.0.replicas.as_ref();
+        let located = replicas.and_then(|replicas| replicas.located(OF_REQUEST, self.id));
+        located.map_or_else(|| self.id.into(), |located| Value::String(located.as_ref().to_owned()))
+    }
+}
+
 impl Drop for PendingRequest<'_> {
     fn drop(&mut self) {
         self.connection.0.asked.lock().open.remove(&self.id);
         let Some(event) = self.event else { return };
         self.client.request_is_over(event);
         if !self.is_over {
-            let params = json!({ "requestId": self.id, "reason": "the call is over" });
+            let params = json!({ "requestId": self.shown(), "reason": "the call is over" });
             self.client.offer(notification("notifications/cancelled", &params));
         }
     }

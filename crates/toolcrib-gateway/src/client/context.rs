@@ -1,6 +1,10 @@
 //! The state that all requests of a gateway share: its configuration, its engine, and its callers.
 
-use std::{borrow::Cow, sync::Arc, time::SystemTime};
+use std::{
+    borrow::Cow,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use bytes::Bytes;
 use tokio_util::task::{TaskTracker, task_tracker::TaskTrackerToken};
@@ -17,6 +21,7 @@ use super::{
     names::ORIGIN_OF_SERVER,
     offers::CombinedOffers,
     rounds::WaitingCalls,
+    shared_session::TRUSTED_FOR,
     state::GatewayState,
 };
 use crate::access::{
@@ -125,8 +130,11 @@ impl Shared {
 
     /// The restrictions of a request without a session.
     pub(crate) async fn restrictions(&self, access: &Access) -> Restrictions {
-        let counts = self.config.engine.reads_iteration();
-        self.callers.of_request(self.config.caller_store.as_ref(), owner(access), counts).await
+        let engine = &self.config.engine;
+        let counts = engine.reads_iteration();
+        let trusted_for = if engine.reads_restrictions() { Duration::ZERO } else { TRUSTED_FOR };
+        let store = self.config.caller_store.as_ref();
+        self.callers.of_request(store, owner(access), counts, trusted_for).await
     }
 
     /// The restrictions of a session that begins, of a client that may have lost another one.
@@ -134,9 +142,15 @@ impl Shared {
         self.callers.of_session(self.config.caller_store.as_ref(), owner(access)).await
     }
 
-    /// Notes what restricts a caller from now on.
-    pub(crate) async fn note(&self, access: &Access, noted: Noted) {
-        self.callers.note(self.config.caller_store.as_ref(), owner(access), noted).await;
+    /// Notes what restricts a caller from now on. Returns whether other processes know it too.
+    pub(crate) async fn note(&self, access: &Access, noted: Noted) -> bool {
+        self.callers.note(self.config.caller_store.as_ref(), owner(access), noted).await
+    }
+
+    /// Whether a decision or a menu may depend on earlier calls of a conversation.
+    pub(crate) fn reads_conversations(&self) -> bool {
+        let engine = &self.config.engine;
+        engine.reads_restrictions() || engine.has_changing_menus()
     }
 
     /// Whether texts of a server are fenced for this access.

@@ -20,6 +20,7 @@ pub(crate) mod rounds;
 pub(crate) mod sender;
 pub(crate) mod servers;
 pub(crate) mod session;
+pub(crate) mod shared_session;
 pub(crate) mod span;
 pub(crate) mod state;
 pub(crate) mod step;

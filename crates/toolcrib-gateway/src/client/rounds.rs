@@ -1,8 +1,9 @@
 //! Requests of the stateless era that need input of their client: the call waits here, and the
 //! client comes back with the input and a state, which only this process understands. It is valid
-//! once, for ten minutes, and for the same request of the same caller.
+//! once, for ten minutes, and for the same request of the same caller. With several replicas it also says
+//! which of them has the call, and each passes the request on to that one.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, net::SocketAddr, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
@@ -21,13 +22,16 @@ use uuid::Uuid;
 
 use super::{context::ServeContext, sender::OpenRequest};
 use crate::{
-    access::Access,
+    access::{Access, replicas::Replicas},
     wire::message::{Outcome, Request},
 };
 
 /// The parameters of a further round.
 const STATE: &str = "requestState";
 const RESPONSES: &str = "inputResponses";
+
+/// The purpose of the seals that are states.
+const OF_STATE: &str = "round";
 
 /// How long a call waits for its client.
 const EXPIRES_AFTER: Duration = Duration::from_secs(10 * 60);
@@ -93,6 +97,12 @@ pub(crate) fn continues(request: &Request) -> bool {
     WITH_ROUNDS.contains(&request.method.as_str()) && request.params.contains_key(STATE)
 }
 
+/// The replica that has the call of a request, if that is another one.
+pub(crate) fn elsewhere(request: &Request, replicas: &Replicas) -> Option<SocketAddr> {
+    let state = request.params.get(STATE).filter(|_| continues(request))?.as_str()?;
+    replicas.locate::<Arc<str>>(OF_STATE, state)?.1
+}
+
 /// The caller and the request that a state is valid for.
 pub(crate) fn bound(method: &str, params: &Map<String, Value>, access: &Access) -> Digest {
     let Access { tenant, principal, personality, .. } = access;
@@ -144,7 +154,7 @@ pub(crate) async fn first(
 ) -> Outcome {
     if let Some((state, bound)) = round.continues {
         let waiting = &serving.gateway.waiting;
-        let mut found = waiting.take(&state, bound)?;
+        let mut found = waiting.take(&state, bound, serving.gateway.config.replicas.as_ref())?;
         found.request.continue_with(&round.request);
         found.answer(round.responses);
         return found.next(serving, gone).await;
@@ -266,6 +276,8 @@ impl WaitingCalls {
         calls.insert(Arc::clone(&state), call);
         drop(calls);
         drop(evicted);
+        let located = serving.gateway.config.replicas.as_ref();
+        let located = located.and_then(|replicas| replicas.located(OF_STATE, &*state));
         let (serving, key) = (serving.clone(), Arc::clone(&state));
         let gateway = Arc::clone(&serving.gateway);
         serving.running.clone().spawn(async move {
@@ -277,17 +289,27 @@ impl WaitingCalls {
             let expired = gateway.waiting.0.lock().remove(&key);
             drop(expired);
         });
-        Ok(state)
+        Ok(located.unwrap_or(state))
     }
 
     /// The call of a state, which is not valid any more.
-    fn take(&self, state: &Value, bound: Digest) -> Result<Call, ErrorData> {
+    fn take(
+        &self,
+        state: &Value,
+        bound: Digest,
+        replicas: Option<&Replicas>,
+    ) -> Result<Call, ErrorData> {
         let invalid = || {
             let message = "the `requestState` is not valid: it was used, has expired, or belongs to \
                 another request; send the request again without it";
             ErrorData::invalid_params(message, None)
         };
         let state = state.as_str().ok_or_else(invalid)?;
+        let located = replicas.and_then(|replicas| replicas.locate::<Arc<str>>(OF_STATE, state));
+        let state = match &located {
+            Some((key, None)) => key,
+            _ => state,
+        };
         let mut calls = self.0.lock();
         let call = calls.get(state).filter(|call| call.bound == bound).ok_or_else(invalid)?;
         call.taken.cancel();

@@ -2,7 +2,10 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Weak},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
 };
 
 use parking_lot::{Mutex, MutexGuard};
@@ -12,7 +15,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::DropGuard;
 use toolcrib_core::{
     __internal::now_ms, BoxFuture, CancellationToken, ClientAbilities, ClientPort, ClientRefusal,
-    Digest, ErrorCode, Events, Identity, SkillId, ToolResult, args_digest,
+    Digest, ErrorCode, Events, Identity, KvError, SkillId, ToolResult, args_digest,
 };
 use toolcrib_engine::{HaltedByRule, Iteration, MissingTool, Turn, TurnError};
 use toolcrib_mcp::McpClient;
@@ -26,6 +29,7 @@ use super::{
     missing::Told,
     sender::ClientSender,
     servers::{Server, reached},
+    shared_session::{SessionMenu, SharedSession, SharedState},
     state::GatewayState,
     subscription::Subscription,
 };
@@ -54,6 +58,14 @@ pub(crate) struct Session {
     bound: Mutex<Arc<SessionTurn>>,
     /// The skills that were active last.
     skills: Mutex<Vec<SkillId>>,
+    /// What its replicas share of it, if there are several.
+    pub(crate) shared: Option<SharedSession>,
+    /// The shared state that its turn has.
+    taken_over: Mutex<SharedState>,
+    /// The menu that this replica has shared, or taken over from another one.
+    menu: Mutex<SessionMenu>,
+    /// Whether another replica has changed its menu since its turn began here.
+    is_behind: AtomicBool,
     /// The restrictions of its next turn, if the configuration of the gateway is replaced.
     restrictions: Mutex<Restrictions>,
     /// The calls that wait for approval, by the digest of tool and arguments.
@@ -72,7 +84,8 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Begins a session. The returned token fires when it has ended.
+    /// Begins a session, or continues that of another replica. The returned token fires when it has ended
+    /// here.
     pub(crate) fn begin(
         serving: &ServeContext,
         access: &Access,
@@ -80,6 +93,7 @@ impl Session {
         protocol: ProtocolVersion,
         abilities: ClientAbilities,
         restrictions: Restrictions,
+        shared: Option<SharedSession>,
     ) -> Result<(Arc<Self>, CancellationToken), TurnError> {
         let events = Events::new();
         let log = Arc::new(LogLevel::new(LogLevel::ALL));
@@ -92,16 +106,18 @@ impl Session {
             client: None,
             route: Route::None,
         });
-        let options = serving
+        let mut options = serving
             .gateway
             .turn_options(access, &serving.cancellation)
             .tainted(restrictions.tainted)
             .halted(restrictions.halted.clone())
             .conversation(Arc::clone(id))
-            .ends_conversation()
             .client(Arc::clone(&client) as Arc<dyn ClientPort>)
             .events(events.clone());
+        // Another replica may go on with it.
+        options.ends_conversation = shared.is_none();
         let turn = serving.gateway.config.engine.turn(options)?;
+        let menu = SessionMenu::of(&turn);
         let ended = CancellationToken::new();
         let session = Self {
             id: Arc::clone(id),
@@ -113,6 +129,10 @@ impl Session {
             identity: Arc::clone(turn.identity()),
             bound: Mutex::new(SessionTurn::new(turn, &serving.gateway)),
             skills: Mutex::new(access.skills.clone()),
+            shared,
+            taken_over: Mutex::default(),
+            menu: Mutex::new(menu),
+            is_behind: AtomicBool::new(false),
             restrictions: Mutex::new(restrictions),
             waiting: Mutex::default(),
             known: Mutex::new(None),
@@ -130,7 +150,7 @@ impl Session {
         let mut bound = self.bound.lock();
         let Some(current) = self.serving.upgrade() else { return Ok(Arc::clone(&bound)) };
         let gateway = current.shared();
-        if bound.gateway.as_ptr() == Arc::as_ptr(&gateway) {
+        if bound.gateway.as_ptr() == Arc::as_ptr(&gateway) && !self.is_behind.swap(false, Relaxed) {
             return Ok(Arc::clone(&bound));
         }
         let begin = |skills: Vec<SkillId>| {
@@ -141,9 +161,10 @@ impl Session {
                 .halted(before.halted)
                 .iterations(before.iterations)
                 .conversation(Arc::clone(&self.id))
-                .ends_conversation()
+                .revealed(self.menu.lock().revealed())
                 .client(Arc::clone(&self.client) as Arc<dyn ClientPort>)
                 .events(self.events.clone());
+            options.ends_conversation = self.shared.is_none();
             options.skills = skills;
             gateway.config.engine.turn(options)
         };
@@ -154,6 +175,72 @@ impl Session {
         // A task, because an iteration may be starting in that turn.
         tokio::spawn(async move { before.keep_conversation().await });
         Ok(Arc::clone(&bound))
+    }
+
+    /// Takes over what other replicas have noted of it.
+    pub(crate) async fn take_over(&self, state: &SharedState) -> Result<(), TurnError> {
+        if *self.taken_over.lock() == *state {
+            return Ok(());
+        }
+        {
+            let mut restrictions = self.restrictions.lock();
+            restrictions.tainted |= state.tainted;
+            restrictions.halted = restrictions.halted.take().or_else(|| state.halted.clone());
+            restrictions.iterations = restrictions.iterations.max(state.iterations);
+        }
+        state.log.iter().for_each(|level| self.client.log.set(level));
+        if let Some(menu) = &state.menu
+            && *menu != *self.menu.lock()
+        {
+            self.menu.lock().clone_from(menu);
+            self.skills.lock().clone_from(&menu.skills);
+            self.is_behind.store(true, Relaxed);
+        }
+        let bound = self.bound()?;
+        // The request of this moment is counted by its own iteration.
+        let before = state.iterations.saturating_sub(1);
+        bound.turn.lock().await.restrict(state.tainted, state.halted.clone(), before);
+        self.taken_over.lock().clone_from(state);
+        Ok(())
+    }
+
+    /// Shares with what it began, such as the restrictions of an earlier session of its caller.
+    ///
+    /// # Errors
+    /// A failure of the store.
+    pub(crate) async fn share_begun(&self) -> Result<(), KvError> {
+        let bound = Arc::clone(&self.bound.lock());
+        self.share(&bound).await.map(drop)
+    }
+
+    /// Shares what the calls of a turn have changed of it, before the client receives a result. Returns whether
+    /// its menu has changed.
+    ///
+    /// # Errors
+    /// A failure of the store: another replica would not know it.
+    pub(crate) async fn share(&self, turn: &SessionTurn) -> Result<bool, KvError> {
+        let Some(shared) = &self.shared else { return Ok(false) };
+        let Restrictions { tainted, halted, .. } = self.restrictions.lock().clone();
+        let known = shared.last();
+        let now = SessionMenu::of(&*turn.turn.lock().await);
+        let menu = (now != *self.menu.lock()).then_some(now);
+        if tainted == known.tainted && halted.is_some() == known.halted.is_some() && menu.is_none()
+        {
+            return Ok(false);
+        }
+        let changed = menu.clone();
+        shared
+            .change(move |state| {
+                state.tainted |= tainted;
+                state.halted = state.halted.take().or_else(|| halted.clone());
+                state.menu = menu.clone().or_else(|| state.menu.take());
+            })
+            .await?;
+        let has_changed = changed.is_some();
+        if let Some(menu) = changed {
+            *self.menu.lock() = menu;
+        }
+        Ok(has_changed)
     }
 
     /// Ends this session, whose connection has another one, without ending the conversation.
@@ -193,7 +280,7 @@ impl Session {
             restrictions.tainted || restrictions.halted.is_some()
         };
         if restricts && let Some(current) = self.serving.upgrade() {
-            current.shared().note(&self.access, Noted::Lost).await;
+            let _ = current.shared().note(&self.access, Noted::Lost).await;
         }
     }
 

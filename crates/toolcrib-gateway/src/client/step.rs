@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use rmcp::ErrorData;
+use tokio::time::sleep;
 use toolcrib_core::{Events, Identity, ToolResult};
 use toolcrib_engine::{DEFAULT_PERSONALITY, Iteration, Reveal, Turn, TurnError};
 
@@ -11,8 +12,13 @@ use super::{
     context::ServeContext,
     request::{Era, RequestContext},
     session::{Purpose, SessionTurn},
+    shared_session::TRUSTED_FOR,
 };
 use crate::access::Caller;
+
+/// The client's error for a result whose restrictions are not stored.
+const WITHHELD: &str = "the call was made, and its result is withheld: what it restricts cannot be stored \
+    now; find out what the call did before you repeat it";
 
 /// The conversation of requests in the stateless era, for what permits or shows: artifacts of one
 /// caller's results can be read by later requests of the same caller, and files that it has read can
@@ -43,7 +49,7 @@ pub(crate) struct Step {
 
 /// The turn of a step.
 enum OwnTurn {
-    Session { _bound: Arc<SessionTurn> },
+    Session(Arc<SessionTurn>),
     Request { _turn: Box<Turn>, restrictions: Restrictions },
 }
 
@@ -68,7 +74,7 @@ impl RequestContext<'_> {
                     events: session.events.clone(),
                     turn_id: Arc::clone(&bound.turn_id),
                     identity: Arc::clone(&session.identity),
-                    turn: OwnTurn::Session { _bound: bound },
+                    turn: OwnTurn::Session(bound),
                 })
             }
             Era::Stateless(_) => {
@@ -99,7 +105,10 @@ impl RequestContext<'_> {
     }
 
     /// Remembers what the result of a step's call restricts, before the client receives it.
-    pub(crate) async fn remember(&self, step: &Step, result: &ToolResult) {
+    ///
+    /// # Errors
+    /// If another replica could not know it: the client must not receive the result.
+    pub(crate) async fn remember(&self, step: &Step, result: &ToolResult) -> Result<(), ErrorData> {
         let access = &self.caller.access;
         let gateway = &self.serving.gateway;
         let halted = step.iteration.halted();
@@ -108,14 +117,32 @@ impl RequestContext<'_> {
                 result.untrusted && restrictions.is_to_be_noted(),
                 halted.is_some() && restrictions.halted.is_none(),
             ),
-            (OwnTurn::Session { .. }, Some(session)) => session.restrict(result.untrusted, halted),
-            (OwnTurn::Session { .. }, None) => (false, false),
+            (OwnTurn::Session(_), Some(session)) => session.restrict(result.untrusted, halted),
+            (OwnTurn::Session(_), None) => (false, false),
         };
+        let mut is_noted = true;
         if note_taint {
-            gateway.note(access, Noted::Tainted).await;
+            is_noted &= gateway.note(access, Noted::Tainted).await;
         }
         if let Some(halted) = halted.filter(|_| note_halt) {
-            gateway.note(access, Noted::Halted(halted.clone())).await;
+            is_noted &= gateway.note(access, Noted::Halted(halted.clone())).await;
+        }
+        let is_read = gateway.reads_conversations();
+        let is_shared = match (&step.turn, self.era.session()) {
+            (OwnTurn::Session(bound), Some(session)) => match session.share(bound).await {
+                // A replica that has just read the session offers the new menu only then.
+                Ok(true) if !is_read => {
+                    sleep(TRUSTED_FOR).await;
+                    true
+                }
+                shared => shared.is_ok(),
+            },
+            // Only the store tells other replicas; a process alone remembers it.
+            _ => is_noted || gateway.config.replicas.is_none(),
+        };
+        match is_shared || !is_read {
+            true => Ok(()),
+            false => Err(ErrorData::internal_error(WITHHELD, None)),
         }
     }
 }

@@ -124,8 +124,8 @@ async fn answer(
     // The tool that was called: without a permitted target that is `call_tool` itself.
     let called = target.filter(|target| **target == *result.name).unwrap_or(name);
     let called = CalledTool::of(&step, &called);
-    settle(context, &step, &result, may_change).await;
     describe(&result, context.serving.gateway.config.log.is_some(), entry);
+    settle(context, &step, &result, may_change).await?;
     if let Some(server) = server {
         link(context, &step, server, &mut result.blocks);
         if let Some(error) = result::protocol_error(&result) {
@@ -157,14 +157,20 @@ async fn share(
 }
 
 /// Applies a result to the caller and its session, whose menu it `may_change`.
-async fn settle(context: &RequestContext<'_>, step: &Step, result: &ToolResult, may_change: bool) {
-    context.remember(step, result).await;
-    let Some(session) = context.era.session() else { return };
+async fn settle(
+    context: &RequestContext<'_>,
+    step: &Step,
+    result: &ToolResult,
+    may_change: bool,
+) -> Result<(), ErrorData> {
+    context.remember(step, result).await?;
+    let Some(session) = context.era.session() else { return Ok(()) };
     session.settle_approval(result);
     if result.is_ok() && may_change {
         // It is set once: this is the only call of the request.
         let _ = context.recheck.set(RecheckOnDrop(Arc::clone(&session.recheck)));
     }
+    Ok(())
 }
 
 /// Describes the call as it was judged and ran: of the target of `call_tool`, and as a middleware

@@ -29,6 +29,11 @@ pub(crate) async fn set_level(context: &RequestContext<'_>, params: Map<String, 
     let servers = context.servers().await?;
     session.client.log.set(level);
     let level: Arc<str> = level.into();
+    if let Some(shared) = &session.shared {
+        let log = Some(Arc::clone(&level));
+        // Without the store, the session goes on here with it; other replicas send all messages.
+        let _ = shared.change(move |state| state.log.clone_from(&log)).await;
+    }
     let sent = servers.all.iter().map(|server| {
         let sent = server.client.set_log_level(Arc::clone(&level), SOURCES_WITHIN);
         timeout(SOURCES_WITHIN, sent)

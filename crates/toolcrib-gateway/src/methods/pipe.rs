@@ -38,7 +38,7 @@ impl RequestContext<'_> {
         };
         let missing = || ErrorData::internal_error("the request has no result", None);
         let result = result.ok_or_else(missing)?;
-        self.remember(step, &result).await;
+        self.remember(step, &result).await?;
         match result.code {
             None => Ok(result),
             Some(ErrorCode::Denied) => Err(absent()),

@@ -17,6 +17,7 @@ use crate::{
         sender::{Answer, ClientSender},
         servers::reached,
         session::{Purpose, Session},
+        shared_session::{SharedSession, SharedState},
     },
     wire::message::{INITIALIZE, Request, no_method, requested_version},
 };
@@ -37,7 +38,7 @@ pub(crate) async fn initialize(
         let declared = request.params.get("capabilities");
         let mut can = declared.map(mcp::abilities).unwrap_or_default();
         can.in_session = true;
-        let start = SessionStart { connection, client };
+        let start = SessionStart { connection, client, shared: None };
         let offered = begin(serving, caller, protocol.clone(), can, start, &mut cause).await?;
         let has_skills = serving.gateway.has_skills(&caller.access);
         let mut result = offered.config(has_skills).with_protocol_version(protocol);
@@ -56,32 +57,45 @@ pub(crate) async fn initialize(
     Answer::new(request.id, outcome.map(Into::into))
 }
 
-/// The connection of a session that begins.
-struct SessionStart<'a> {
-    connection: &'a Connection,
-    client: ClientSender,
+/// The connection of a session that begins, or that began at another replica.
+pub(crate) struct SessionStart<'a> {
+    pub(crate) connection: &'a Connection,
+    pub(crate) client: ClientSender,
+    /// What another replica has noted of it.
+    pub(crate) shared: Option<(SharedSession, SharedState)>,
 }
 
-async fn begin(
+pub(crate) async fn begin(
     serving: &ServeContext,
     caller: &Caller,
     protocol: ProtocolVersion,
     can: ClientAbilities,
-    SessionStart { connection, client }: SessionStart<'_>,
+    SessionStart { connection, client, shared }: SessionStart<'_>,
     cause: &mut Option<Arc<str>>,
 ) -> Result<CombinedOffers, ErrorData> {
     let (access, id) = (&caller.access, connection.id());
     // A client over HTTP that lost its session goes on in a new one. A client by stdio has a new
     // program, and so a new conversation.
-    let restrictions = match caller.peer {
-        Some(_) => serving.gateway.restrictions_of_session(access).await,
-        None => Restrictions::default(),
+    let replicas = serving.gateway.config.replicas.as_ref().filter(|_| caller.peer.is_some());
+    let restrictions = match (caller.peer, &shared) {
+        (_, Some((_, state))) => state.restrictions(),
+        (Some(_), None) => serving.gateway.restrictions_of_session(access).await,
+        (None, None) => Restrictions::default(),
     };
-    let (session, ended) = Session::begin(serving, access, id, protocol, can, restrictions)
-        .map_err(|error| {
-            *cause = Some(error.to_string().into());
-            ErrorData::internal_error(error.caller_text(), None)
-        })?;
+    let (shared, state) = shared.unzip();
+    let shared = shared.or_else(|| replicas.map(|replicas| SharedSession::new(replicas, id)));
+    let mut refused = |told: String, error: &dyn std::error::Error| {
+        *cause = Some(error.to_string().into());
+        ErrorData::internal_error(told, None)
+    };
+    let begun = Session::begin(serving, access, id, protocol, can, restrictions, shared);
+    let (session, ended) = begun.map_err(|error| refused(error.caller_text(), &error))?;
+    if let Some(state) = state {
+        let taken = session.take_over(&state).await;
+        taken.map_err(|error| refused(error.caller_text(), &error))?;
+    }
+    let told = "the session cannot be stored now; try again later";
+    session.share_begun().await.map_err(|error| refused(told.to_owned(), &error))?;
     if !connection.begin(Arc::clone(&session)) {
         session.give_up().await;
         let twice = "this connection has been initialized already";

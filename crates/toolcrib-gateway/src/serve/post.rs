@@ -3,6 +3,7 @@
 
 use std::{
     future::pending,
+    net::SocketAddr,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
@@ -14,10 +15,7 @@ use futures_util::future::{BoxFuture, FutureExt as _};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body_util::{BodyExt as _, Collected, LengthLimitError, Limited};
 use hyper::body::{Body as _, Incoming};
-use rmcp::{
-    ErrorData,
-    model::{ErrorCode, RequestId},
-};
+use rmcp::model::ErrorCode;
 use tokio::{
     runtime::Handle,
     time::{sleep, timeout},
@@ -26,12 +24,15 @@ use tokio_util::task::TaskTracker;
 use toolcrib_core::CancellationToken;
 
 use super::{
+    forward::{FORWARDED, forward},
     handshake,
-    sessions::{self, HttpSession, Sessions},
+    sealed::SessionRequest,
+    sessions::{HttpSession, Sessions, no_place},
 };
 use crate::{
     access::{Caller, limits::Limiter},
     client::{
+        connection::Connection,
         context::ServeContext,
         request::{ClientRequest, Era},
         rounds,
@@ -60,6 +61,7 @@ pub(crate) struct Post<'a> {
     pub(crate) sessions: &'a Sessions,
     pub(crate) limiter: &'a Limiter,
     pub(crate) headers: &'a HeaderMap,
+    pub(crate) path: &'a str,
 }
 
 impl Post<'_> {
@@ -85,6 +87,11 @@ impl Post<'_> {
             };
             Refusal::of(id, error)
         })?;
+        if let Some(at) = this.elsewhere(&message)
+            && let Some(answer) = forward(at, this.path, this.headers, body).await
+        {
+            return Ok(answer);
+        }
         match message {
             Message::Request(request) if request.method == INITIALIZE => {
                 this.initialize(request).await
@@ -93,37 +100,59 @@ impl Post<'_> {
             Message::Notification(notification) => {
                 // Without sessions, the end of its connection cancels a request.
                 if headers::has_sessions(this.headers).unwrap_or_default() {
-                    this.session(None)?.connection.notice(notification);
+                    this.session(None).await?.connection.notice(notification);
                 }
                 Ok(reply::whole(StatusCode::ACCEPTED, ""))
             }
             Message::Response(response) => {
-                this.session(None)?.connection.answered(response);
+                this.session(None).await?.connection.answered(response);
                 Ok(reply::whole(StatusCode::ACCEPTED, ""))
             }
         }
     }
 
-    fn session(&self, request: Option<&Request>) -> Result<Arc<HttpSession>, Refusal> {
-        sessions::session(self.sessions, self.headers, request.map(|request| &request.id))
+    /// The replica that waits for a message, if that is another one.
+    fn elsewhere(&self, message: &Message) -> Option<SocketAddr> {
+        let replicas = self.serving.gateway.config.replicas.as_ref()?;
+        match message {
+            _ if self.headers.contains_key(FORWARDED) => None,
+            Message::Request(request) => rounds::elsewhere(request, replicas),
+            Message::Response(response) => Connection::elsewhere(response, replicas),
+            Message::Notification(_) => None,
+        }
+    }
+
+    async fn session(&self, request: Option<&Request>) -> Result<Arc<HttpSession>, Refusal> {
+        let Self { serving, caller, sessions, headers, .. } = self;
+        let id = request.map(|request| &request.id);
+        SessionRequest { serving, caller, sessions, headers, id }.find().await
     }
 
     /// Begins a session; one that the request names has begun already, which is the answer.
     async fn initialize(&self, request: Request) -> Result<Response<Body>, Refusal> {
         let session = if self.headers.contains_key(SESSION) {
-            self.session(Some(&request))?
+            self.session(Some(&request)).await?
         } else {
             match self.sessions.place().await {
                 Ok(place) => HttpSession::new(self.serving, place),
-                Err(wait) => return Err(no_place(request.id, wait)),
+                Err(wait) => return Err(no_place(Some(&request.id), wait)),
             }
         };
         let (serving, caller, connection) = (self.serving, &self.caller, &session.connection);
         let client = ClientSender::Events(session.common.clone());
         let answer = handshake::initialize(serving, caller, request, connection, client).await;
+        if answer.outcome.is_ok()
+            && let (Some(sealed), Some(begun)) = (&self.sessions.sealed, connection.session())
+        {
+            let name = sealed.name(begun).ok_or_else(|| {
+                let message = "no session can begin now: the system has no randomness";
+                Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message)
+            })?;
+            session.is_named(name);
+        }
         let has_begun = answer.outcome.is_ok();
         let mut response = answer.send(|json| reply::json(StatusCode::OK, json));
-        if has_begun && let Ok(id) = HeaderValue::from_str(connection.id()) {
+        if has_begun && let Ok(id) = HeaderValue::from_str(session.name()) {
             response.headers_mut().insert(SESSION, id);
             self.sessions.open(&session);
         }
@@ -138,9 +167,9 @@ impl Post<'_> {
         // A further round belongs to a call that was admitted, and still has its place.
         let limit = match is_independent && rounds::continues(&request) {
             true => None,
-            false => self.limiter.admit(&request.method, &request.id)?,
+            false => self.limiter.admit(&request.method, &request.id).await?,
         };
-        let session = if is_independent { None } else { Some(self.session(Some(&request))?) };
+        let session = if is_independent { None } else { Some(self.session(Some(&request)).await?) };
         let connection = session.as_ref().map(|session| session.connection.clone());
         let begun = connection.as_ref().and_then(|connection| connection.session());
         let era = Era::of(&request, begun)
@@ -195,14 +224,6 @@ impl Post<'_> {
         }
         Ok(reply::events(events.body(guard)))
     }
-}
-
-/// All sessions of the token are in use.
-fn no_place(id: RequestId, wait: Duration) -> Refusal {
-    let message = "this token has reached its limit of open sessions, and all are in use; end one \
-        with DELETE, or try later";
-    let refusal = Refusal::of(Some(id), ErrorData::internal_error(message, None));
-    refusal.status_is(StatusCode::SERVICE_UNAVAILABLE).retry_after(wait)
 }
 
 /// A response as JSON. In the stateless era, some errors have a status, and are logged as refusals.

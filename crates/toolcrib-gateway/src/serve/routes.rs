@@ -16,15 +16,17 @@ use http::{
 use hyper::body::Incoming;
 use parking_lot::{Mutex, RwLock};
 use percent_encoding::percent_decode_str;
+use serde_json::json;
 use toolcrib_core::{
     __internal::{millis, shortened},
-    CancellationToken, SkillId,
+    CancellationToken, Digest, SkillId,
 };
 
 use super::{
     pages,
     post::Post,
-    sessions::{self, HttpSession, MAX_SESSIONS, Sessions},
+    sealed::{SealedSessions, SessionRequest},
+    sessions::{MAX_SESSIONS, Sessions},
 };
 use crate::{
     access::{
@@ -160,12 +162,11 @@ impl Routes {
                 Method::POST => {
                     let (serving, caller) = (&self.serving, caller.clone());
                     let (sessions, limiter) = (&*door.sessions, &door.limiter);
-                    Post { serving, caller, sessions, limiter, headers: &parts.headers }
-                        .answer(body)
-                        .await
+                    let (headers, path) = (&parts.headers, parts.uri.path());
+                    Post { serving, caller, sessions, limiter, headers, path }.answer(body).await
                 }
-                Method::GET => door.listen(&parts.headers, caller.expires),
-                Method::DELETE => door.end(&parts.headers),
+                Method::GET => self.listen(&door, &parts.headers, &caller).await,
+                Method::DELETE => self.end(&door, &parts.headers, &caller).await,
                 _ => Err(not_allowed("POST, GET, DELETE")),
             },
         };
@@ -195,6 +196,11 @@ impl Routes {
                 if let Some(fields) = answer.as_object_mut() {
                     fields.insert("withheld".to_owned(), gateway.metrics.withheld_count().into());
                 }
+                if let (Some(fields), Some(digest)) =
+                    (answer.as_object_mut(), gateway.config.digest)
+                {
+                    fields.insert("config".to_owned(), metrics::shown(&digest).into());
+                }
                 if !gateway.is_recording() {
                     status = StatusCode::SERVICE_UNAVAILABLE;
                     if let Some(fields) = answer.as_object_mut() {
@@ -219,6 +225,7 @@ impl Routes {
                 );
                 let unsaved = gateway.callers.unsaved.load(Ordering::Relaxed);
                 metrics::losses(&mut text, &gateway.config.logs, unsaved);
+                metrics::config(&mut text, gateway.config.digest.as_ref());
                 let mut answer = reply::whole(StatusCode::OK, text);
                 let kind = HeaderValue::from_static(metrics::TEXT);
                 answer.headers_mut().insert(CONTENT_TYPE, kind);
@@ -320,9 +327,47 @@ impl Routes {
             let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message);
             return Err(refusal.retry_after(Duration::from_secs(60)));
         }
-        let door = Arc::new(Door::new(&self.serving, LEAST_SESSIONS, None, access));
+        let door = Arc::new(Door::new(&self.serving, LEAST_SESSIONS, None, access, Some(&rights)));
         verified.insert(rights, Arc::clone(&door));
         Ok(door)
+    }
+
+    /// GET: the stream of a session's notifications, or one to which its client comes back. It ends
+    /// when the token of the request is refused: the client comes back with its next one.
+    async fn listen(
+        &self,
+        door: &Door,
+        headers: &HeaderMap,
+        caller: &Caller,
+    ) -> Result<Response<Body>, Refusal> {
+        if !headers::accepts(headers, &[EVENTS]) {
+            let message = "the response is a stream: send `Accept: text/event-stream`";
+            return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, message));
+        }
+        let serving = self.serving.fresh();
+        let session = in_session(&serving, door, headers, caller)?.find().await?;
+        let expires = caller.expires;
+        let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
+        Ok(reply::events(match last {
+            None => session.common.body_until(expires),
+            // A stream that has ended is an empty one: a browser would retry an error for ever.
+            Some(last) => last
+                .parse::<EventId>()
+                .ok()
+                .and_then(|last| session.resume(&last, expires))
+                .unwrap_or_default(),
+        }))
+    }
+
+    /// DELETE: ends a session.
+    async fn end(
+        &self,
+        door: &Door,
+        headers: &HeaderMap,
+        caller: &Caller,
+    ) -> Result<Response<Body>, Refusal> {
+        in_session(&self.serving.fresh(), door, headers, caller)?.end().await?;
+        Ok(reply::whole(StatusCode::ACCEPTED, ""))
     }
 
     /// Logs and writes a refusal.
@@ -359,15 +404,25 @@ fn doors(serving: &ServeContext, access: &HttpAccess, before: &[Arc<Door>]) -> A
     let door = |token: &Token| {
         let is_same = |door: &&Arc<Door>| door.token.as_ref().is_some_and(|one| one.is_same(token));
         before.iter().find(is_same).cloned().unwrap_or_else(|| {
-            Arc::new(Door::new(serving, share, Some(token.clone()), token.access.clone()))
+            Arc::new(Door::new(serving, share, Some(token.clone()), token.access.clone(), None))
         })
     };
     access.tokens.iter().map(door).collect()
 }
 
 impl Door {
-    fn new(serving: &ServeContext, most: usize, token: Option<Token>, access: Access) -> Self {
-        let sessions = Arc::new(Sessions::new(most));
+    /// `rights` are the digest of a verified identity.
+    fn new(
+        serving: &ServeContext,
+        most: usize,
+        token: Option<Token>,
+        access: Access,
+        rights: Option<&RightsDigest>,
+    ) -> Self {
+        let replicas = serving.gateway.config.replicas.as_ref();
+        let rights = rights_of(token.as_ref(), rights);
+        let sealed = replicas.map(|replicas| SealedSessions::new(replicas, Arc::clone(&rights)));
+        let sessions = Arc::new(Sessions::new(most, sealed));
         let ended = serving.cancellation.child_token();
         let (idle, closing) = (Arc::clone(&sessions), ended.clone());
         serving.running.spawn(async move {
@@ -376,48 +431,32 @@ impl Door {
                 () = closing.cancelled() => {}
             }
         });
-        let limiter = Limiter::new(access.limits);
+        let bucket = replicas.map(|replicas| (replicas, format!("gateway/{rights}").into()));
+        let limiter = Limiter::new(access.limits, bucket);
         Self { access: Arc::new(access), token, sessions, limiter, ended }
     }
+}
 
-    /// GET: the stream of a session's notifications, or one to which its client comes back. It ends
-    /// when the token of the request is refused: the client comes back with its next one.
-    fn listen(
-        &self,
-        headers: &HeaderMap,
-        expires: Option<tokio::time::Instant>,
-    ) -> Result<Response<Body>, Refusal> {
-        if !headers::accepts(headers, &[EVENTS]) {
-            let message = "the response is a stream: send `Accept: text/event-stream`";
-            return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, message));
-        }
-        let session = self.session(headers)?;
-        let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
-        Ok(reply::events(match last {
-            None => session.common.body_until(expires),
-            // A stream that has ended is an empty one: a browser would retry an error for ever.
-            Some(last) => last
-                .parse::<EventId>()
-                .ok()
-                .and_then(|last| session.resume(&last, expires))
-                .unwrap_or_default(),
-        }))
+/// A request without a message, which names a session.
+fn in_session<'a>(
+    serving: &'a ServeContext,
+    door: &'a Door,
+    headers: &'a HeaderMap,
+    caller: &'a Caller,
+) -> Result<SessionRequest<'a>, Refusal> {
+    if !headers::has_sessions(headers).map_err(|error| Refusal::of(None, error))? {
+        return Err(not_allowed("POST"));
     }
+    Ok(SessionRequest { serving, caller, sessions: &door.sessions, headers, id: None })
+}
 
-    /// DELETE: ends a session.
-    fn end(&self, headers: &HeaderMap) -> Result<Response<Body>, Refusal> {
-        let session = self.session(headers)?;
-        self.sessions.close(session.connection.id());
-        Ok(reply::whole(StatusCode::ACCEPTED, ""))
-    }
-
-    /// The session that a request without a message names.
-    fn session(&self, headers: &HeaderMap) -> Result<Arc<HttpSession>, Refusal> {
-        if !headers::has_sessions(headers).map_err(|error| Refusal::of(None, error))? {
-            return Err(not_allowed("POST"));
-        }
-        sessions::session(&self.sessions, headers, None)
-    }
+/// The digest of a token or of a verified identity, and of what it may do, which is the same at each replica.
+fn rights_of(token: Option<&Token>, verified: Option<&RightsDigest>) -> Arc<str> {
+    let of_token = token.map(|token| {
+        let Access { tenant, principal, personality, .. } = &token.access;
+        json!([token.name(), tenant, principal, personality])
+    });
+    Digest::of_json(&json!([of_token, verified.map(RightsDigest::name)])).to_string().into()
 }
 
 /// The token of a request with exactly one.

@@ -1,7 +1,11 @@
 //! The sessions of one HTTP token. Each token has separate sessions, so that a session's id is
 //! useless without the token that it was created with.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use http::{HeaderMap, StatusCode};
 use parking_lot::Mutex;
@@ -14,7 +18,9 @@ use tokio::{
 use toolcrib_core::CancellationToken;
 use uuid::Uuid;
 
+use super::sealed::SealedSessions;
 use crate::{
+    access::replicas::Replicas,
     client::{changes::Changes, connection::Connection, context::ServeContext},
     wire::{
         events::{Body, EventId, EventStream},
@@ -45,11 +51,15 @@ const COMMON: u64 = 0;
 pub(crate) struct Sessions {
     places: Arc<Semaphore>,
     open: Mutex<HashMap<Arc<str>, Arc<HttpSession>>>,
+    /// Continues those of other replicas, if there are some.
+    pub(crate) sealed: Option<SealedSessions>,
 }
 
 /// A session over HTTP, and its streams.
 pub(crate) struct HttpSession {
     pub(crate) connection: Connection,
+    /// Its id for the client, if that is not the id of the conversation.
+    name: OnceLock<Arc<str>>,
     /// Messages that answer no request.
     pub(crate) common: EventStream,
     streams: Mutex<Streams>,
@@ -68,8 +78,8 @@ struct Streams {
 
 impl Sessions {
     /// Sessions of a token, at most this number.
-    pub(crate) fn new(most: usize) -> Self {
-        Self { places: Arc::new(Semaphore::new(most)), open: Mutex::default() }
+    pub(crate) fn new(most: usize, sealed: Option<SealedSessions>) -> Self {
+        Self { places: Arc::new(Semaphore::new(most)), open: Mutex::default(), sealed }
     }
 
     /// The number of open sessions.
@@ -99,13 +109,13 @@ impl Sessions {
             }
             let Some(idle) = self.idle_longest()? else { return Err(RETRY_AFTER) };
             // Before it ends: its client may come back at once.
-            idle.is_lost().await;
+            self.forgets(&idle).await;
             let place = {
                 let mut open = self.open.lock();
                 // It may have been used meanwhile, or has ended.
-                let is_idle = open.contains_key(idle.connection.id())
+                let is_idle = open.contains_key(idle.name())
                     && idle.time_until_idle(Instant::now()).is_some_and(|time| time.is_zero());
-                is_idle.then(|| open.remove(idle.connection.id()))
+                is_idle.then(|| open.remove(idle.name()))
             };
             if let Some(place) = place.flatten().and_then(|session| session.end()) {
                 return Ok(place);
@@ -131,9 +141,16 @@ impl Sessions {
         }
     }
 
+    /// Notes that this process ends a session, unless another replica can continue it.
+    async fn forgets(&self, session: &HttpSession) {
+        if self.sealed.is_none() {
+            session.is_lost().await;
+        }
+    }
+
     /// Opens a session.
     pub(crate) fn open(&self, session: &Arc<HttpSession>) {
-        self.open.lock().insert(Arc::clone(session.connection.id()), Arc::clone(session));
+        self.open.lock().insert(Arc::clone(session.name()), Arc::clone(session));
     }
 
     /// An open session, which is in use now.
@@ -164,7 +181,7 @@ impl Sessions {
             let idle: Vec<_> = self.open.lock().values().filter(is_idle).cloned().collect();
             for session in &idle {
                 // Before it ends: its client may come back at once.
-                session.is_lost().await;
+                self.forgets(session).await;
             }
             self.open.lock().retain(|_, session| {
                 let is_idle = session.is_idle(now);
@@ -180,20 +197,51 @@ impl Sessions {
 impl HttpSession {
     /// A session without requests, which ends at the latest with serving.
     pub(crate) fn new(serving: &ServeContext, place: OwnedSemaphorePermit) -> Arc<Self> {
-        Self::of(serving.current.changes(), serving.cancellation.child_token(), place)
+        Self::with_id(Uuid::new_v4().to_string().into(), serving, place)
     }
 
-    fn of(changes: Changes, ended: CancellationToken, place: OwnedSemaphorePermit) -> Arc<Self> {
-        let id = Uuid::new_v4().to_string().into();
+    /// The same with the id of a conversation.
+    pub(crate) fn with_id(
+        id: Arc<str>,
+        serving: &ServeContext,
+        place: OwnedSemaphorePermit,
+    ) -> Arc<Self> {
+        let replicas = serving.gateway.config.replicas.clone();
+        Self::of(
+            (id, replicas),
+            serving.current.changes(),
+            serving.cancellation.child_token(),
+            place,
+        )
+    }
+
+    fn of(
+        (id, replicas): (Arc<str>, Option<Replicas>),
+        changes: Changes,
+        ended: CancellationToken,
+        place: OwnedSemaphorePermit,
+    ) -> Arc<Self> {
+        // It ends because its client ended it, or was idle for too long.
+        let connection = Connection::new(id, changes, ended.clone(), Duration::ZERO, replicas);
         Arc::new(Self {
-            // It ends because its client ended it, or was idle for too long.
-            connection: Connection::new(id, changes, ended.clone(), Duration::ZERO),
+            connection,
+            name: OnceLock::new(),
             common: EventStream::new(Some(COMMON), Some(ended.clone())),
             streams: Mutex::default(),
             ended,
             used: Mutex::new(Instant::now()),
             place: Mutex::new(Some(place)),
         })
+    }
+
+    /// Its id for the client.
+    pub(crate) fn name(&self) -> &Arc<str> {
+        self.name.get().unwrap_or_else(|| self.connection.id())
+    }
+
+    /// Sets its id for the client, before it is opened.
+    pub(crate) fn is_named(&self, name: Arc<str>) {
+        let _ = self.name.set(name);
     }
 
     /// Opens the stream of a request. It ends with its response, which also the end of the session
@@ -263,26 +311,35 @@ impl Drop for OpenStream {
     }
 }
 
-/// The session that a request names.
+/// The session id that a request names.
 ///
 /// # Errors
-/// If it names none (400), or one that is unknown or has ended (404).
-pub(crate) fn session(
-    sessions: &Sessions,
-    headers: &HeaderMap,
+/// If it names none (400).
+pub(crate) fn named<'a>(
+    headers: &'a HeaderMap,
     id: Option<&RequestId>,
-) -> Result<Arc<HttpSession>, Refusal> {
+) -> Result<&'a str, Refusal> {
     let refused = |error| Refusal::of(id.cloned(), error);
-    let Some(named) = single(headers, &SESSION).map_err(refused)? else {
+    single(headers, &SESSION).map_err(refused)?.ok_or_else(|| {
         let message = "a session is needed: send `initialize` first, and then the header \
             `mcp-session-id` of its response";
-        return Err(refused(ErrorData::invalid_request(message, None)));
-    };
-    sessions.get(named).ok_or_else(|| {
-        let message = "Session not found: it has ended; begin another one with `initialize`";
-        let error = ErrorData::invalid_request(message, None);
-        refused(error).status_is(StatusCode::NOT_FOUND)
+        refused(ErrorData::invalid_request(message, None))
     })
+}
+
+/// The refusal of a session that is unknown or has ended.
+pub(crate) fn unknown(id: Option<&RequestId>) -> Refusal {
+    let message = "Session not found: it has ended; begin another one with `initialize`";
+    let error = ErrorData::invalid_request(message, None);
+    Refusal::of(id.cloned(), error).status_is(StatusCode::NOT_FOUND)
+}
+
+/// All sessions of the token are in use.
+pub(crate) fn no_place(id: Option<&RequestId>, wait: Duration) -> Refusal {
+    let message = "this token has reached its limit of open sessions, and all are in use; end one \
+        with DELETE, or try later";
+    let refusal = Refusal::of(id.cloned(), ErrorData::internal_error(message, None));
+    refusal.status_is(StatusCode::SERVICE_UNAVAILABLE).retry_after(wait)
 }
 
 #[cfg(test)]
@@ -294,7 +351,8 @@ mod tests {
     const NEARLY: Duration = Duration::from_secs(29 * 60);
 
     fn session(place: OwnedSemaphorePermit) -> Arc<HttpSession> {
-        HttpSession::of(Changes::default(), CancellationToken::new(), place)
+        let id = (Uuid::new_v4().to_string().into(), None);
+        HttpSession::of(id, Changes::default(), CancellationToken::new(), place)
     }
 
     async fn opened(sessions: &Sessions) -> Arc<HttpSession> {
@@ -305,7 +363,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn at_the_limit_the_session_that_was_idle_longest_makes_room_and_none_in_use() {
-        let sessions = Sessions::new(5);
+        let sessions = Sessions::new(5, None);
         let busy = opened(&sessions).await;
         let _call = busy.connection.register(&RequestId::Number(1), CancellationToken::new());
         let streaming = opened(&sessions).await;
@@ -336,7 +394,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_session_that_is_closed_makes_room_at_once() {
-        let sessions = Sessions::new(1);
+        let sessions = Sessions::new(1, None);
         let closed = opened(&sessions).await;
         assert!(sessions.place().await.is_err());
         sessions.close(closed.connection.id());
@@ -345,7 +403,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_session_ends_when_its_client_was_silent_for_half_an_hour() {
-        let sessions = Arc::new(Sessions::new(3));
+        let sessions = Arc::new(Sessions::new(3, None));
         let sweeps = tokio::spawn({
             let sessions = Arc::clone(&sessions);
             async move { sessions.end_idle().await }

@@ -72,7 +72,7 @@ impl Gateway {
         let id: Arc<str> = Uuid::now_v7().simple().to_string().into();
         let gone = serving.cancellation.child_token();
         let changes = serving.current.changes();
-        let connection = Connection::new(id, changes, gone.clone(), GRACE);
+        let connection = Connection::new(id, changes, gone.clone(), GRACE, None);
         let (output, messages) = mpsc::channel(MAX_UNSENT);
         let client = Client {
             serving: serving.clone(),

@@ -23,7 +23,9 @@ use toolcrib_capabilities::{
     files::Files,
 };
 use toolcrib_config::Diagnostics;
-use toolcrib_core::{KvStore, Model, Policy, ReliabilityRule, Secret, SecretError, Tool};
+use toolcrib_core::{
+    KvStore, Model, Policy, ReliabilityRule, Secret, SecretError, SessionStoreError, Store, Tool,
+};
 use toolcrib_engine::{Deferral, Engine, EngineBuilder, Limits, Personality, Redactor, Skills};
 use toolcrib_mcp::McpClient;
 use toolcrib_models::Vendor;
@@ -333,6 +335,17 @@ impl Project {
     /// a gateway; `None` if the project stores no sessions.
     pub fn key_values(&self) -> Option<Arc<dyn KvStore>> {
         self.state.sessions.are_stored().then(|| Arc::new(self.state.own.clone()) as _)
+    }
+
+    /// The store and the secret that the replicas of a gateway share: `[sessions]` names a database, and
+    /// `[approvals]` a key. `None` without one of them. Blocking.
+    ///
+    /// # Errors
+    /// [`SessionStoreError`] if the database cannot be reached.
+    pub fn replicas(&self) -> Result<Option<(Arc<dyn Store>, &Secret)>, SessionStoreError> {
+        let sessions = &self.state.sessions;
+        let secret = self.state.approvals.shared_secret().filter(|_| sessions.are_on_server());
+        secret.map(|secret| Ok((sessions.open()?, secret))).transpose()
     }
 
     /// Which tools are deferred.

@@ -201,6 +201,7 @@ impl<'a> Opening<'a> {
         // A command that only inspects reads the store too.
         let (given, held) = (options.store.as_deref(), trust.untrusted.as_ref());
         let sessions = Sessions::new(&file.sessions, state, given, &plan.bound.secrets, held);
+        plan.tokens.is_in(&sessions);
         let artifacts = file.artifacts.as_ref();
         let artifacts = artifacts.map(|section| build_artifacts(section, state, &sessions));
         let folders = plan.folders.open(mode, trust, (root, parts, state), problems);

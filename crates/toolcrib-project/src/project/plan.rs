@@ -19,6 +19,7 @@ use crate::{
     user::{
         lock::{Lock, PinFiles},
         options::Mode,
+        shared_tokens::TokenPlace,
         trust::{
             consent::{Review, TrustDecision},
             decide,
@@ -35,6 +36,7 @@ pub struct ProjectPlan {
     pub(super) bound: Bound,
     pub(super) redactor: Redactor,
     pub(super) lock: Lock,
+    pub(super) tokens: TokenPlace,
     pub(super) mcp: Vec<McpServer>,
     pub(super) hubs: Vec<DeclaredHub>,
     pub(super) models: ProjectModels,
@@ -55,7 +57,9 @@ impl Bound {
         let Declared { problems, root, state, file, .. } = &self.declared;
         let redactor = self.secrets.redactor();
         let lock = lock_of(&self.declared, &redactor);
-        let (mcp, hubs) = self.remote_sources(&redactor, &lock);
+        let Declared { options, .. } = &self.declared;
+        let tokens = TokenPlace::of(file, options.store.is_some(), &self.secrets);
+        let (mcp, hubs) = self.remote_sources(&redactor, &lock, &tokens);
         self.names.sandboxes.report_uncontained(problems);
         let (models, personalities) = plan_models(&self)?;
         let databases = DatabaseSpecs::read(&file.databases, root, state, &self.names, problems);
@@ -67,6 +71,7 @@ impl Bound {
         Ok(ProjectPlan {
             redactor,
             lock,
+            tokens,
             mcp,
             hubs,
             models,
@@ -84,6 +89,7 @@ impl Bound {
         &self,
         redactor: &Redactor,
         lock: &Lock,
+        tokens: &TokenPlace,
     ) -> (Vec<McpServer>, Vec<DeclaredHub>) {
         let Declared { options, problems, state, parts, mcp_files, .. } = &self.declared;
         let secrets = &self.secrets;
@@ -104,6 +110,7 @@ impl Bound {
                 flags: &options.flags,
                 lock,
                 logs,
+                tokens,
                 redactor,
                 problems,
             };

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use toolcrib_approvals::{ApprovalKeys, Approvals};
 use toolcrib_capabilities::process::SandboxTier;
 use toolcrib_config::{Diagnostic, Located, Problems, Spot};
-use toolcrib_core::{ApprovalMark, ApprovalStore, Effect, MarkStore, SessionStoreError};
+use toolcrib_core::{ApprovalMark, ApprovalStore, Effect, MarkStore, Secret, SessionStoreError};
 use toolcrib_store::PostgresMarks;
 
 use super::{
@@ -39,6 +39,8 @@ pub struct ProjectApprovals {
     expire_after: Option<Duration>,
     asks: bool,
     advisory: Arc<[Arc<str>]>,
+    /// The secret that machines share.
+    secret: Option<Secret>,
 }
 
 impl ProjectApprovals {
@@ -66,6 +68,7 @@ impl ProjectApprovals {
             asks,
             keys,
             advisory: advisory.into(),
+            secret: section.shared.as_ref().and_then(|(key, _)| secrets.get(&key.value).ok()),
         };
         if let Some(strict) = section.is_strict.as_ref().filter(|strict| strict.value) {
             for reason in &*this.advisory {
@@ -82,6 +85,11 @@ impl ProjectApprovals {
             }
         }
         this
+    }
+
+    /// The secret of a key that machines share, if the project names one.
+    pub(crate) fn shared_secret(&self) -> Option<&Secret> {
+        self.secret.as_ref()
     }
 
     /// Whether a rule of the project asks for approval, or a tool does while a conversation is tainted.

@@ -7,6 +7,7 @@ pub(crate) mod own_store;
 pub(crate) mod secrets;
 pub(crate) mod server_log;
 pub(crate) mod sessions;
+pub(crate) mod shared_tokens;
 pub(crate) mod state;
 pub(crate) mod tokens;
 pub(crate) mod trust;

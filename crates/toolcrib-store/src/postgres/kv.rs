@@ -1,6 +1,6 @@
 //! Keys and values, and limits.
 
-use std::{sync::Arc, time::Duration};
+use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
 use serde_json::json;
 use toolcrib_core::{
@@ -91,6 +91,7 @@ impl LimitStore for PostgresStore {
     fn take(
         &self,
         bucket: &str,
+        count: NonZeroU32,
         limit: SharedLimit,
     ) -> Result<Option<Duration>, SessionStoreError> {
         // The time is rounded to milliseconds, which all callers see alike. A bucket that is empty has no
@@ -109,8 +110,8 @@ impl LimitStore for PostgresStore {
                     WHERE name = $1), 0), ",
             unsynced!()
         );
-        let (one, period) = limit.micros();
-        let rows = self.written(take, params![bucket.as_bytes().to_vec(), one, period])?;
+        let (all, period) = limit.micros_of(count);
+        let rows = self.written(take, params![bucket.as_bytes().to_vec(), all, period])?;
         let Some(row) = rows.first() else { return Err(self.damaged("a limit without a row")) };
         Ok(match unsigned(row, 0) {
             // The other row may be newer than what this statement reads of it.

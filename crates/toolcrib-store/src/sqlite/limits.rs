@@ -1,6 +1,9 @@
 //! Limits: a row per bucket, with the time at which it is full.
 
-use std::time::{Duration, SystemTime};
+use std::{
+    num::NonZeroU32,
+    time::{Duration, SystemTime},
+};
 
 use rusqlite::{OptionalExtension as _, Transaction, params};
 use toolcrib_core::{LimitStore, SessionStoreError, SharedLimit};
@@ -11,16 +14,17 @@ impl LimitStore for SqliteStore {
     fn take(
         &self,
         bucket: &str,
+        count: NonZeroU32,
         limit: SharedLimit,
     ) -> Result<Option<Duration>, SessionStoreError> {
-        let (one, period) = limit.micros();
+        let (all, period) = limit.micros_of(count);
         // Nothing is written when the bucket is empty.
         let take = "INSERT INTO limits (name, full_at_us) VALUES (?1, ?2 + ?3)
             ON CONFLICT (name) DO UPDATE SET full_at_us = max(full_at_us, ?2) + ?3
             WHERE max(full_at_us, ?2) + ?3 - ?2 <= ?4 RETURNING 1";
         let wait = "SELECT max(full_at_us, ?2) + ?3 - ?2 - ?4 FROM limits WHERE name = ?1";
         self.writing(Durability::Process, |transaction| {
-            let row = params![bucket, now_us(), one, period];
+            let row = params![bucket, now_us(), all, period];
             let taken = transaction.prepare_cached(take)?.query_row(row, |_| Ok(())).optional()?;
             if taken.is_some() {
                 return Ok(None);

@@ -12,7 +12,7 @@ use toolcrib_gateway::{Gateway, ReplacedConfig};
 use toolcrib_mcp::McpClient;
 use toolcrib_project::Project;
 
-use super::{Logs, ServedProject, accesses, configured, http, warmed};
+use super::{Lasting, ServedProject, accesses, configured, http, warmed};
 use crate::{
     args::{FreshArgs, GlobalArgs, ServeArgs},
     host::servers::ask_all,
@@ -34,7 +34,7 @@ pub(super) struct Reload<'a> {
     /// The project at the start, which its owner closes.
     first: &'a Project,
     gateway: &'a Gateway,
-    logs: &'a Logs,
+    logs: &'a Lasting,
     /// The served address over HTTP.
     address: &'a OnceLock<SocketAddr>,
     /// The present project, after the first reload.
@@ -53,7 +53,7 @@ impl<'a> Reload<'a> {
         args: &'a ServeArgs,
         first: &'a Project,
         gateway: &'a Gateway,
-        logs: &'a Logs,
+        logs: &'a Lasting,
         address: &'a OnceLock<SocketAddr>,
     ) -> Self {
         let (ending, ended) = (JoinSet::new(), CancellationToken::new());

@@ -7,6 +7,7 @@ mod settings;
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use http::{HeaderValue, StatusCode, header::WWW_AUTHENTICATE};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
@@ -46,6 +47,11 @@ const OF_RIGHTS: [&str; 7] = ["iss", "sub", "aud", "client_id", "azp", "scope", 
 pub(crate) struct RightsDigest([u8; 32]);
 
 impl RightsDigest {
+    /// It as a text.
+    pub(crate) fn name(&self) -> String {
+        URL_SAFE_NO_PAD.encode(self.0)
+    }
+
     /// `more` are the names of claims beside [`OF_RIGHTS`]. Absent ones are part of the digest too:
     /// if roles depend on another claim after a reload, no earlier session is continued.
     fn of<'a>(claims: &Map<String, Value>, more: impl Iterator<Item = &'a str>) -> Self {

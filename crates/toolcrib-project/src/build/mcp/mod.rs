@@ -42,8 +42,8 @@ use crate::{
         lock::Lock,
         secrets::ProjectSecrets,
         server_log::{self, ServerLog},
+        shared_tokens::TokenPlace,
         state::StateFolder,
-        tokens::UserTokens,
     },
 };
 
@@ -65,6 +65,8 @@ pub(crate) struct McpSources<'a> {
     pub(crate) lock: &'a Lock,
     /// Where the stderr of programs is written; `None` if calls are not run.
     pub(crate) logs: Option<&'a StateFolder>,
+    /// Where logins are kept.
+    pub(crate) tokens: &'a TokenPlace,
     /// Knows the secrets of all servers, and the tokens that they get later.
     pub(crate) redactor: &'a Redactor,
     pub(crate) problems: &'a Problems,
@@ -522,7 +524,7 @@ impl McpSources<'_> {
         of_file: Option<&FileOAuth>,
     ) -> Result<Http, ServerProblem> {
         let redactor = self.redactor.clone();
-        let mut oauth = OAuth::new(UserTokens::of_user()).on_secret(move |secret| {
+        let mut oauth = self.tokens.oauth().on_secret(move |secret| {
             // A short one is refused: too many texts contain it by chance.
             let _ = redactor.learn(secret);
         });

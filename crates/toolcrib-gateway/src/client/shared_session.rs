@@ -1,0 +1,184 @@
+//! The part of a session that all replicas of a gateway share: a row in their store, which exists once
+//! something of it differs from a session that has just begun.
+//!
+//! A replica reads the row before a request if a rule or the menu may depend on it, and otherwise once a
+//! second, so that an end at another replica is noticed.
+
+use std::{sync::Arc, time::Duration};
+
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use tokio::{task::spawn_blocking, time::Instant};
+use toolcrib_core::{KvArea, KvError, KvStore, KvWrite, SkillId, ToolName};
+use toolcrib_engine::{HaltedByRule, RevealedTools, Turn};
+
+use super::callers::Restrictions;
+use crate::access::replicas::Replicas;
+
+/// How long a replica trusts what it has read of a session that its rules and menu do not depend on.
+pub(crate) const TRUSTED_FOR: Duration = Duration::from_secs(1);
+
+/// How long a session can be continued after it began.
+pub(crate) const LASTS: Duration = Duration::from_hours(24);
+
+/// How long the row is kept after its last change: clocks of machines may differ.
+const KEPT_FOR: Duration = Duration::from_hours(48);
+
+/// How often a row is written again that another replica changed meanwhile.
+const ATTEMPTS: usize = 32;
+
+/// The area of a session's row begins with this, which no tool can be called.
+const AREA: &str = "toolcrib:session";
+
+const KEY: &str = "state";
+
+/// What the replicas share of a session.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct SharedState {
+    /// Its client has ended it.
+    pub(crate) ended: bool,
+    pub(crate) tainted: bool,
+    pub(crate) halted: Option<HaltedByRule>,
+    /// The number of its iterations, if a rule depends on it.
+    pub(crate) iterations: u32,
+    /// `None` until a call has changed it.
+    pub(crate) menu: Option<SessionMenu>,
+    /// The level of log messages that its client has set.
+    pub(crate) log: Option<Arc<str>>,
+}
+
+/// What calls of a session have changed of its menu.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SessionMenu {
+    /// The active skills. Each begins with its first step at another replica.
+    pub(crate) skills: Vec<SkillId>,
+    /// The deferred tools that it has found.
+    found: Vec<Arc<str>>,
+}
+
+/// The shared part of one session, as this replica sees it.
+pub(crate) struct SharedSession {
+    replicas: Replicas,
+    area: KvArea,
+    seen: Mutex<Option<Seen>>,
+}
+
+/// A row that was read or written.
+#[derive(Clone)]
+struct Seen {
+    /// A moment at which it was the present one.
+    at: Instant,
+    text: Option<Arc<str>>,
+    state: SharedState,
+}
+
+impl SharedState {
+    /// The restrictions of its turn at a replica that continues it.
+    pub(crate) fn restrictions(&self) -> Restrictions {
+        Restrictions {
+            tainted: self.tainted,
+            halted: self.halted.clone(),
+            iterations: self.iterations.saturating_sub(1),
+            noted_ms: 0,
+        }
+    }
+}
+
+impl SessionMenu {
+    pub(crate) fn of(turn: &Turn) -> Self {
+        let found = turn.revealed().names().map(|name| Arc::from(&**name)).collect();
+        Self { skills: turn.active_skills().to_vec(), found }
+    }
+
+    pub(crate) fn revealed(&self) -> RevealedTools {
+        RevealedTools::named(
+            self.found.iter().filter_map(|name| ToolName::new(Arc::clone(name)).ok()),
+        )
+    }
+}
+
+impl SharedSession {
+    pub(crate) fn new(replicas: &Replicas, id: &str) -> Self {
+        let area = KvArea::Tool { tenant: None, tool: format!("{AREA}/{id}").into() };
+        Self { replicas: replicas.clone(), area, seen: Mutex::default() }
+    }
+
+    /// The state as it was at most this time ago.
+    ///
+    /// # Errors
+    /// A failure of the store.
+    pub(crate) async fn read(&self, trusted_for: Duration) -> Result<SharedState, KvError> {
+        if let Some(seen) = &*self.seen.lock()
+            && seen.at.elapsed() < trusted_for
+        {
+            return Ok(seen.state.clone());
+        }
+        let (store, area) = (Arc::clone(self.replicas.store()), self.area.clone());
+        let read = spawn_blocking(move || stored(&*store, &area));
+        Ok(self.sees(read.await.unwrap_or(Err(KvError::Changed))?))
+    }
+
+    /// The state as it was last read or written here.
+    pub(crate) fn last(&self) -> SharedState {
+        self.seen.lock().as_ref().map(|seen| seen.state.clone()).unwrap_or_default()
+    }
+
+    /// Changes the state, and returns it. What is known of it makes that one round trip.
+    ///
+    /// # Errors
+    /// A failure of the store; nothing has changed then.
+    pub(crate) async fn change(
+        &self,
+        change: impl Fn(&mut SharedState) + Send + 'static,
+    ) -> Result<SharedState, KvError> {
+        let (store, area) = (Arc::clone(self.replicas.store()), self.area.clone());
+        let known = self.seen.lock().clone();
+        let changed = spawn_blocking(move || changed(&*store, &area, known, change));
+        Ok(self.sees(changed.await.unwrap_or(Err(KvError::Changed))?))
+    }
+
+    fn sees(&self, seen: Seen) -> SharedState {
+        let state = seen.state.clone();
+        let mut last = self.seen.lock();
+        if last.as_ref().is_none_or(|last| last.at <= seen.at) {
+            *last = Some(seen);
+        }
+        state
+    }
+}
+
+fn stored(store: &dyn KvStore, area: &KvArea) -> Result<Seen, KvError> {
+    let at = Instant::now();
+    let text = store.value(area, KEY)?;
+    // A row that cannot be read is one of another version, or was damaged: its session is over.
+    let ended = || SharedState { ended: true, ..SharedState::default() };
+    let state = text.as_deref().map(|text| serde_json::from_str(text).unwrap_or_else(|_| ended()));
+    Ok(Seen { at, text, state: state.unwrap_or_default() })
+}
+
+fn changed(
+    store: &dyn KvStore,
+    area: &KvArea,
+    mut known: Option<Seen>,
+    change: impl Fn(&mut SharedState),
+) -> Result<Seen, KvError> {
+    for _ in 0..ATTEMPTS {
+        let before = match known.take() {
+            Some(seen) => seen,
+            None => stored(store, area)?,
+        };
+        let mut state = before.state.clone();
+        change(&mut state);
+        let text = serde_json::to_string(&state).unwrap_or_default();
+        let expected = Some(before.text.as_deref());
+        let write = KvWrite { key: KEY, value: Some(&text), expected, lives_for: KEPT_FOR };
+        let at = Instant::now();
+        match store.put(area, write) {
+            Ok(()) => return Ok(Seen { at, text: Some(text.into()), state }),
+            Err(KvError::Changed) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(KvError::Changed)
+}
