@@ -645,5 +645,13 @@ fn with_settings(
     if settings.skills {
         client = client.skills();
     }
+    for tool in &settings.tools {
+        if let Some(name) = &tool.name {
+            client = client.rename(&*tool.own, &**name);
+        }
+        if let Some(description) = &tool.description {
+            client = client.describe(&*tool.own, &**description);
+        }
+    }
     client.exclude(&settings.exclude).order(settings.order)
 }
