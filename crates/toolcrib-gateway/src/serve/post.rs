@@ -105,7 +105,8 @@ impl Post<'_> {
     }
 
     fn session(&self, request: Option<&Request>) -> Result<Arc<HttpSession>, Refusal> {
-        sessions::session(self.sessions, self.headers, request.map(|request| &request.id))
+        let id = request.map(|request| &request.id);
+        sessions::session(self.sessions, self.headers, &self.caller, id)
     }
 
     /// Begins a session; one that the request names has begun already, which is the answer.
@@ -114,7 +115,7 @@ impl Post<'_> {
             self.session(Some(&request))?
         } else {
             match self.sessions.place().await {
-                Ok(place) => HttpSession::new(self.serving, place),
+                Ok(place) => HttpSession::new(self.serving, &self.caller, place),
                 Err(wait) => return Err(no_place(request.id, wait)),
             }
         };

@@ -32,13 +32,14 @@ use crate::{
         access_log::AccessEntry,
         authority::{Hosts, Origins},
         digest,
+        endpoints::{Endpoint, Endpoints, MCP},
         limits::Limiter,
         metrics,
         oauth::{RightsDigest, Verifier},
         readiness::readiness,
         tls::Tls,
     },
-    client::{context::ServeContext, state::Endpoint},
+    client::{context::ServeContext, state::ServedAddress},
     error::GatewayError,
     wire::{
         events::{Body, EventId},
@@ -53,7 +54,6 @@ const LEAST_SESSIONS: usize = 16;
 /// The limit of verified identities with sessions.
 const MAX_IDENTITIES: usize = 1024;
 
-const MCP: &str = "/mcp";
 const SKILL: &str = "/mcp/skill/";
 /// Whether the process responds.
 const HEALTH: &str = "/healthz";
@@ -68,6 +68,7 @@ pub(crate) struct Routes {
     hosts: Hosts,
     origins: Origins,
     doors: RwLock<Arc<[Arc<Door>]>>,
+    endpoints: RwLock<Endpoints>,
     tls: RwLock<Option<Tls>>,
     /// Verifies the tokens of an authorization server.
     verifier: Option<Verifier>,
@@ -96,6 +97,7 @@ impl Routes {
             origins: Origins::new(&access.origins)?,
             doors: RwLock::new(doors(serving, &access, &[])),
             tls: RwLock::new(access.tls),
+            endpoints: RwLock::new(access.endpoints),
             draining: CancellationToken::new(),
             verified: Mutex::default(),
             serving: serving.clone(),
@@ -141,13 +143,19 @@ impl Routes {
         }
         if let Some(verifier) = &self.verifier
             && request.method() == Method::GET
-            && let Some(metadata) = verifier.metadata(request.uri().path())
+            && let Some(metadata) = verifier.metadata(request.uri().path(), &self.endpoints.read())
             && self.hosts.allow(request.uri(), request.headers())
         {
-            return reply::json(StatusCode::OK, metadata.to_owned());
+            return reply::json(StatusCode::OK, metadata);
         }
         let (parts, body) = request.into_parts();
-        let mut caller = Caller { access: Arc::default(), peer: Some(peer), expires: None };
+        let mut caller = Caller {
+            access: Arc::default(),
+            peer: Some(peer),
+            expires: None,
+            endpoint: None,
+            is_declared: false,
+        };
         let answer = match self.admit(&parts, &mut caller).await {
             Err(refusal) => Err(refusal),
             Ok(_) if self.draining.is_cancelled() => {
@@ -164,8 +172,8 @@ impl Routes {
                         .answer(body)
                         .await
                 }
-                Method::GET => door.listen(&parts.headers, caller.expires),
-                Method::DELETE => door.end(&parts.headers),
+                Method::GET => door.listen(&parts.headers, &caller),
+                Method::DELETE => door.end(&parts.headers, &caller),
                 _ => Err(not_allowed("POST, GET, DELETE")),
             },
         };
@@ -239,13 +247,23 @@ impl Routes {
                 origins";
             return Err(Refusal::new(StatusCode::FORBIDDEN, message));
         }
-        let door = self.door(&parts.headers, caller).await?;
-        match parts.uri.path() {
-            MCP => {}
-            path => match path.strip_prefix(SKILL) {
+        let path = parts.uri.path();
+        let endpoint = self.endpoints.read().at(path);
+        let door = self.door(&parts.headers, caller, endpoint.as_ref()).await?;
+        match endpoint {
+            Some(endpoint) => {
+                caller.access = at_endpoint(&endpoint, &caller.access)?;
+                caller.endpoint = Some(endpoint.name);
+            }
+            None if path == MCP => {}
+            None => match path.strip_prefix(SKILL) {
                 Some(skill) => caller.access = self.with_skill(&caller.access, skill)?,
                 None => {
-                    let message = format!("not found; MCP is served at `{MCP}`");
+                    let path = shortened(path);
+                    let message = format!(
+                        "not found: `{path}` is no endpoint of this gateway; the one that each \
+                         gateway has is `{MCP}`"
+                    );
                     return Err(Refusal::new(StatusCode::NOT_FOUND, message));
                 }
             },
@@ -270,9 +288,15 @@ impl Routes {
     }
 
     /// Finds the sessions of a request's token, and sets its access.
-    async fn door(&self, headers: &HeaderMap, caller: &mut Caller) -> Result<Arc<Door>, Refusal> {
+    async fn door(
+        &self,
+        headers: &HeaderMap,
+        caller: &mut Caller,
+        endpoint: Option<&Endpoint>,
+    ) -> Result<Arc<Door>, Refusal> {
         if let Some(door) = self.declared(headers) {
             caller.access = Arc::clone(&door.access);
+            caller.is_declared = true;
             return Ok(door);
         }
         let Some(verifier) = &self.verifier else {
@@ -280,6 +304,7 @@ impl Routes {
             let challenge = (WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             return Err(Refusal::new(StatusCode::UNAUTHORIZED, message).header(challenge));
         };
+        let verifier = verifier.at(endpoint);
         let token = bearer(headers).ok_or_else(|| verifier.unauthorized(None))?;
         let gateway = self.serving.current.shared();
         let verified = Box::pin(verifier.access(token, &gateway.config.engine)).await;
@@ -336,7 +361,7 @@ impl Routes {
     }
 }
 
-impl Endpoint for Routes {
+impl ServedAddress for Routes {
     fn replace(&self, access: &HttpAccess) {
         let mut all = self.doors.write();
         let before = Arc::clone(&all);
@@ -346,6 +371,7 @@ impl Endpoint for Routes {
             door.sessions.end();
         }
         drop(all);
+        self.endpoints.write().clone_from(&access.endpoints);
         // Without a certificate, an HTTPS address does not become one of HTTP.
         if let Some(tls) = &access.tls {
             *self.tls.write() = Some(tls.clone());
@@ -382,16 +408,12 @@ impl Door {
 
     /// GET: the stream of a session's notifications, or one to which its client comes back. It ends
     /// when the token of the request is refused: the client comes back with its next one.
-    fn listen(
-        &self,
-        headers: &HeaderMap,
-        expires: Option<tokio::time::Instant>,
-    ) -> Result<Response<Body>, Refusal> {
+    fn listen(&self, headers: &HeaderMap, caller: &Caller) -> Result<Response<Body>, Refusal> {
         if !headers::accepts(headers, &[EVENTS]) {
             let message = "the response is a stream: send `Accept: text/event-stream`";
             return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, message));
         }
-        let session = self.session(headers)?;
+        let (session, expires) = (self.session(headers, caller)?, caller.expires);
         let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
         Ok(reply::events(match last {
             None => session.common.body_until(expires),
@@ -405,19 +427,31 @@ impl Door {
     }
 
     /// DELETE: ends a session.
-    fn end(&self, headers: &HeaderMap) -> Result<Response<Body>, Refusal> {
-        let session = self.session(headers)?;
+    fn end(&self, headers: &HeaderMap, caller: &Caller) -> Result<Response<Body>, Refusal> {
+        let session = self.session(headers, caller)?;
         self.sessions.close(session.connection.id());
         Ok(reply::whole(StatusCode::ACCEPTED, ""))
     }
 
     /// The session that a request without a message names.
-    fn session(&self, headers: &HeaderMap) -> Result<Arc<HttpSession>, Refusal> {
+    fn session(&self, headers: &HeaderMap, caller: &Caller) -> Result<Arc<HttpSession>, Refusal> {
         if !headers::has_sessions(headers).map_err(|error| Refusal::of(None, error))? {
             return Err(not_allowed("POST"));
         }
-        sessions::session(&self.sessions, headers, None)
+        sessions::session(&self.sessions, headers, caller, None)
     }
+}
+
+/// The access of a caller at an endpoint.
+fn at_endpoint(endpoint: &Endpoint, of_caller: &Access) -> Result<Arc<Access>, Refusal> {
+    endpoint.access(of_caller).map_err(|own| {
+        let message = "this token has the menu of another endpoint, and may not use this one";
+        let cause = format!(
+            "the endpoint `{}` has another personality than the token, `{own}`",
+            endpoint.name
+        );
+        Refusal::new(StatusCode::FORBIDDEN, message).cause(cause)
+    })
 }
 
 /// The token of a request with exactly one.

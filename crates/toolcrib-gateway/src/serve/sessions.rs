@@ -15,6 +15,7 @@ use toolcrib_core::CancellationToken;
 use uuid::Uuid;
 
 use crate::{
+    access::Caller,
     client::{changes::Changes, connection::Connection, context::ServeContext},
     wire::{
         events::{Body, EventId, EventStream},
@@ -55,6 +56,8 @@ pub(crate) struct HttpSession {
     streams: Mutex<Streams>,
     ended: CancellationToken,
     used: Mutex<Instant>,
+    /// The endpoint at which it began, and the only one at which it can be used.
+    endpoint: Option<Arc<str>>,
     /// Its permit, until it ends.
     place: Mutex<Option<OwnedSemaphorePermit>>,
 }
@@ -179,11 +182,21 @@ impl Sessions {
 
 impl HttpSession {
     /// A session without requests, which ends at the latest with serving.
-    pub(crate) fn new(serving: &ServeContext, place: OwnedSemaphorePermit) -> Arc<Self> {
-        Self::of(serving.current.changes(), serving.cancellation.child_token(), place)
+    pub(crate) fn new(
+        serving: &ServeContext,
+        caller: &Caller,
+        place: OwnedSemaphorePermit,
+    ) -> Arc<Self> {
+        let ended = serving.cancellation.child_token();
+        Self::of(serving.current.changes(), ended, caller.endpoint.clone(), place)
     }
 
-    fn of(changes: Changes, ended: CancellationToken, place: OwnedSemaphorePermit) -> Arc<Self> {
+    fn of(
+        changes: Changes,
+        ended: CancellationToken,
+        endpoint: Option<Arc<str>>,
+        place: OwnedSemaphorePermit,
+    ) -> Arc<Self> {
         let id = Uuid::new_v4().to_string().into();
         Arc::new(Self {
             // It ends because its client ended it, or was idle for too long.
@@ -192,6 +205,7 @@ impl HttpSession {
             streams: Mutex::default(),
             ended,
             used: Mutex::new(Instant::now()),
+            endpoint,
             place: Mutex::new(Some(place)),
         })
     }
@@ -214,6 +228,13 @@ impl HttpSession {
         }
         let streams = self.streams.lock();
         streams.open.get(&last.stream).map(|events| events.body_after(last.number, true, expires))
+    }
+
+    /// Whether a request may use it: one to its endpoint, while that has the menu with which it began.
+    fn is_of(&self, caller: &Caller) -> bool {
+        let began = self.connection.session().map(|session| &session.access.personality);
+        self.endpoint == caller.endpoint
+            && began.is_none_or(|personality| *personality == caller.access.personality)
     }
 
     /// Ends it. Returns the permit of its place.
@@ -266,10 +287,11 @@ impl Drop for OpenStream {
 /// The session that a request names.
 ///
 /// # Errors
-/// If it names none (400), or one that is unknown or has ended (404).
+/// If it names none (400), or one that is unknown, has ended, or is another endpoint's (404).
 pub(crate) fn session(
     sessions: &Sessions,
     headers: &HeaderMap,
+    caller: &Caller,
     id: Option<&RequestId>,
 ) -> Result<Arc<HttpSession>, Refusal> {
     let refused = |error| Refusal::of(id.cloned(), error);
@@ -278,7 +300,7 @@ pub(crate) fn session(
             `mcp-session-id` of its response";
         return Err(refused(ErrorData::invalid_request(message, None)));
     };
-    sessions.get(named).ok_or_else(|| {
+    sessions.get(named).filter(|session| session.is_of(caller)).ok_or_else(|| {
         let message = "Session not found: it has ended; begin another one with `initialize`";
         let error = ErrorData::invalid_request(message, None);
         refused(error).status_is(StatusCode::NOT_FOUND)
@@ -294,7 +316,7 @@ mod tests {
     const NEARLY: Duration = Duration::from_secs(29 * 60);
 
     fn session(place: OwnedSemaphorePermit) -> Arc<HttpSession> {
-        HttpSession::of(Changes::default(), CancellationToken::new(), place)
+        HttpSession::of(Changes::default(), CancellationToken::new(), None, place)
     }
 
     async fn opened(sessions: &Sessions) -> Arc<HttpSession> {
