@@ -46,6 +46,12 @@ pub enum GatewayError {
          origin: patterns with `*` are not supported"
     )]
     Origin(String),
+    /// An invalid name of an endpoint.
+    #[error(
+        "`{0}` cannot be the name of an endpoint; use 1 to 64 of the characters a-z, A-Z, 0-9, `_` \
+         and `-`, and not `skill`"
+    )]
+    Endpoint(String),
     /// The settings of OAuth are invalid.
     #[error("OAuth: {0}")]
     OAuth(String),

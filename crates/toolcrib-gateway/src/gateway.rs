@@ -102,10 +102,7 @@ impl Gateway {
     ) -> Result<ReplacedConfig, GatewayError> {
         let next = self.0.next(builder.0);
         if let Some(access) = access {
-            access.check()?;
-            for token in &access.tokens {
-                next.check(&token.access).map_err(GatewayError::Access)?;
-            }
+            next.check_all(access)?;
         }
         Ok(ReplacedConfig(self.0.replace(next, access)))
     }

@@ -51,7 +51,7 @@ pub mod __internal {
         server::file::with_digest,
         wire::{
             abilities, block, content_block, contents, harmless_json, is_permitted_name,
-            protocol_error, renamed, resource_block, tool,
+            protocol_error, resource_block, tool, unfitted_name,
         },
     };
 }

@@ -10,7 +10,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use toolcrib_core::{ClientAbilities, ContentBlock, Tool, ToolError, harmless};
 
-use crate::connection::{self, RESOURCE, types::RequestError};
+use crate::{
+    connection::{self, RESOURCE, types::RequestError},
+    server::name::ServerName,
+};
 
 /// The key of a tool's metadata with the fields of its server's definition that models do not need.
 pub(crate) const FIELDS: &str = "mcp";
@@ -24,9 +27,11 @@ pub(crate) const STAND_IN: &str = "mcp_stand_in_description";
 /// The key of a failed call's metadata with the server's protocol error.
 pub(crate) const PROTOCOL_ERROR: &str = "toolcrib/protocol-error";
 
-/// A tool's own name on its server, if it has another one here.
-pub fn renamed(tool: &Tool) -> Option<&str> {
-    tool.meta().get(OWN_NAME)?.as_str()
+/// A tool's own name on its server, if it was changed to be valid here, and not by the operator.
+pub fn unfitted_name(tool: &Tool) -> Option<&str> {
+    let own = tool.meta().get(OWN_NAME)?.as_str()?;
+    let server = ServerName::new(tool.mcp_server()?).ok()?;
+    (server.tool_name(own) == tool.name().as_str()).then_some(own)
 }
 
 /// Whether the protocol permits a name for a tool: 1 to 128 of its characters.

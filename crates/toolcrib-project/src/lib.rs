@@ -53,7 +53,9 @@ pub use self::{
     build::{
         DeclaredHub, DeclaredModel, Prices, environment_model,
         mcp::server::McpServer,
-        serve::{ServeOAuth, ServeSettings, ServeToken, TlsFiles, TokenError, TokenFile},
+        serve::{
+            ServeEndpoint, ServeOAuth, ServeSettings, ServeToken, TlsFiles, TokenError, TokenFile,
+        },
     },
     error::LoadError,
     file::{PLUGIN_FILE, PROJECT_FILE},

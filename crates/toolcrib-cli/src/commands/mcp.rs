@@ -168,7 +168,12 @@ async fn call_tool(
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
     call::through_pipe(global, args, cancellation, |project, args| {
-        let tool = find(project, server)?.name().tool_name(&args.tool);
+        let server = find(project, server)?;
+        // The client knows which tools have another name here.
+        let tool = match server.client() {
+            Ok(client) => client.tool_name(&args.tool),
+            Err(_) => server.name().tool_name(&args.tool),
+        };
         Ok(CallArgs { tool, ..args })
     })
     .await

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolcrib_engine::{Iteration, Redactor};
 use toolcrib_gateway::{Access, AccessEntry};
 use toolcrib_mcp::{ServerState, ServerStatus};
-use toolcrib_project::Project;
+use toolcrib_project::{Project, ServeEndpoint};
 
 use super::{
     mcp::{QueriedServer, deviation, slips},
@@ -27,6 +27,8 @@ pub(crate) struct HttpEndpoint<'a> {
     pub(crate) is_exposed: bool,
     /// Whether it has a certificate.
     pub(crate) is_tls: bool,
+    /// The endpoints beside `/mcp`.
+    pub(crate) more: &'a [ServeEndpoint],
 }
 
 /// Explains to a user at a terminal how an MCP client starts the server.
@@ -95,12 +97,16 @@ fn start(global: &GlobalArgs, args: &ServeArgs, root: &Path) -> Value {
 
 /// Prints the endpoint, and how to connect.
 pub(crate) fn at(served: &HttpEndpoint<'_>) {
-    let HttpEndpoint { address, host, token, is_exposed, is_tls } = served;
+    let HttpEndpoint { address, host, token, is_exposed, is_tls, more } = served;
     let scheme = if *is_tls { "https" } else { "http" };
     let host = safe(host);
     note!(
         "{GOOD}serving{GOOD:#} {scheme}://{host}/mcp {DIM}(with a skill: /mcp/skill/NAME){DIM:#}"
     );
+    for ServeEndpoint { name, personality, .. } in *more {
+        let (name, personality) = (safe(name), safe(personality));
+        note!("  {scheme}://{host}/mcp/{name} {DIM}as{DIM:#} {personality}");
+    }
     match token {
         Some(path) => {
             let word = safe(&shell_word(path));

@@ -27,6 +27,9 @@ pub struct AccessEntry {
     /// The principal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub principal: Option<Arc<str>>,
+    /// The name of the endpoint, unless it is `/mcp`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<Arc<str>>,
     /// The session, if there is one. It is the conversation of the identity in events.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<Arc<str>>,
@@ -42,6 +45,9 @@ pub struct AccessEntry {
     /// The protocol's method, such as `tools/call`; `http` for a request that was refused with an
     /// HTTP status, `stdio` for a line that was refused.
     pub method: &'static str,
+    /// Whether the operator has declared the identity, for metrics.
+    #[serde(skip)]
+    pub(crate) is_declared: bool,
     /// The HTTP status of a refusal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
@@ -109,11 +115,13 @@ impl AccessEntry {
             time: SystemTime::now(),
             tenant: access.and_then(|access| access.tenant.clone()),
             principal: access.and_then(|access| access.principal.clone()),
+            endpoint: caller.and_then(|caller| caller.endpoint.clone()),
             session: None,
             turn_id: None,
             peer: caller.and_then(|caller| caller.peer),
             protocol: None,
             method,
+            is_declared: caller.is_some_and(|caller| caller.is_declared),
             status: None,
             tool: None,
             arguments: None,

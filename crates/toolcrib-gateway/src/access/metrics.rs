@@ -3,7 +3,7 @@
 
 use std::{
     borrow::Cow,
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
     sync::{
         Arc,
@@ -22,6 +22,14 @@ const MOST_SOURCES: usize = 200;
 
 /// The digits of a configuration's digest that operators compare.
 const SHOWN_DIGITS: usize = 16;
+
+/// The limit of identities of an authorization server with separate series; further ones are counted
+/// as `other`. Those that the operator has declared are not limited.
+const MOST_CALLERS: usize = 100;
+
+/// The limit of pairs of a caller and a tool with separate series; for further ones the tool is
+/// `other`.
+const MOST_PAIRS: usize = 2_000;
 
 /// The upper bounds of a call's duration, in milliseconds.
 const BOUNDS: [u64; 12] = [1, 5, 10, 25, 50, 100, 250, 500, 1_000, 5_000, 30_000, 120_000];
@@ -47,6 +55,59 @@ struct Counts {
     /// By source and outcome.
     calls: BTreeMap<(Arc<str>, Outcome), u64>,
     durations: BTreeMap<Arc<str>, Histogram>,
+    by_caller: CallerCounts,
+}
+
+/// Calls by caller and tool.
+#[derive(Default)]
+struct CallerCounts {
+    calls: BTreeMap<(MetricCaller, Arc<str>), BTreeMap<Outcome, u64>>,
+    /// The identities of an authorization server among them.
+    verified: BTreeSet<MetricCaller>,
+}
+
+/// A tenant and a principal; empty if absent, which is the same label for Prometheus.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct MetricCaller {
+    tenant: Arc<str>,
+    principal: Arc<str>,
+}
+
+impl CallerCounts {
+    fn count(&mut self, entry: &AccessEntry, outcome: Outcome) {
+        let caller = MetricCaller {
+            tenant: entry.tenant.clone().unwrap_or_default(),
+            principal: entry.principal.clone().unwrap_or_default(),
+        };
+        let has_series = entry.is_declared
+            || self.verified.contains(&caller)
+            || self.verified.len() < MOST_CALLERS && self.verified.insert(caller.clone());
+        let other = || MetricCaller { tenant: Arc::default(), principal: "other".into() };
+        let caller = if has_series { caller } else { other() };
+        // The client chooses the name of an unknown tool.
+        let tool = entry.tool.clone().filter(|_| entry.origin.is_some());
+        let mut pair = (caller, tool.unwrap_or_else(|| "unknown".into()));
+        if self.calls.len() >= MOST_PAIRS && !self.calls.contains_key(&pair) {
+            pair.1 = "other".into();
+        }
+        *self.calls.entry(pair).or_default().entry(outcome).or_default() += 1;
+    }
+
+    fn write(&self, text: &mut String) {
+        let name = "toolcrib_calls_by_principal_total";
+        family(text, name, "counter", "Calls by tenant, principal, tool and outcome.");
+        for ((MetricCaller { tenant, principal }, tool), outcomes) in &self.calls {
+            for (outcome, n) in outcomes {
+                let labels = [
+                    ("tenant", &**tenant),
+                    ("principal", &**principal),
+                    ("tool", &**tool),
+                    ("outcome", &**outcome),
+                ];
+                sample(text, name, &labels, n);
+            }
+        }
+    }
 }
 
 #[derive(Default, Clone)]
@@ -65,6 +126,7 @@ impl Metrics {
         if entry.method != "tools/call" {
             return;
         }
+        counts.by_caller.count(entry, outcome.clone());
         let source = entry.origin.clone().unwrap_or_else(|| "unknown".into());
         let is_known = counts.durations.contains_key(&source);
         let source = match is_known || counts.durations.len() < MOST_SOURCES {
@@ -121,6 +183,7 @@ impl Metrics {
         for (source, histogram) in &counts.durations {
             histogram.write(&mut text, name, source);
         }
+        counts.by_caller.write(&mut text);
         drop(counts);
         family(&mut text, "toolcrib_calls_running", "gauge", "Requests in progress.");
         sample(&mut text, "toolcrib_calls_running", &[], running);
@@ -237,6 +300,40 @@ mod tests {
     use toolcrib_core::ErrorCode;
 
     use super::*;
+
+    #[test]
+    fn callers_and_tools_have_bounded_series_and_declared_callers_keep_theirs() {
+        let metrics = Metrics::default();
+        let call = |principal: &str, tool: &str, is_declared| {
+            let mut entry = AccessEntry::new("tools/call", None);
+            entry.principal = Some(principal.into());
+            (entry.tool, entry.origin) = (Some(tool.into()), Some("mcp:s".into()));
+            entry.is_declared = is_declared;
+            metrics.count(&entry);
+        };
+        for at in 0..MOST_CALLERS + 7 {
+            call(&format!("stranger {at}"), "t", false);
+        }
+        for at in 0..MOST_PAIRS * 2 {
+            call("stranger 3", &format!("t{at}"), false);
+        }
+        call("ana", "t", true);
+        let mut unknown = AccessEntry::new("tools/call", None);
+        unknown.tool = Some("chosen by the client".into());
+        metrics.count(&unknown);
+        let text = metrics.text(&[], 0, 0);
+        let series = "toolcrib_calls_by_principal_total{tenant=\"\",";
+        assert!(text.matches(series).count() <= MOST_PAIRS + 3);
+        for line in [
+            "principal=\"other\",tool=\"t\",outcome=\"ok\"} 7",
+            "principal=\"ana\",tool=\"other\",outcome=\"ok\"} 1",
+            "principal=\"other\",tool=\"other\",outcome=\"ok\"} 1",
+        ] {
+            let line = format!("{series}{line}");
+            assert!(text.lines().any(|one| one == line), "{line}\n{text}");
+        }
+        assert!(!text.contains("chosen"));
+    }
 
     #[test]
     fn counts_have_bounded_series_and_cumulative_buckets() {

@@ -2,6 +2,7 @@
 
 pub(crate) mod access_log;
 pub(crate) mod authority;
+pub(crate) mod endpoints;
 pub(crate) mod limits;
 pub(crate) mod log_health;
 pub(crate) mod metrics;
@@ -19,7 +20,7 @@ use tokio::time::Instant;
 use toolcrib_core::SkillId;
 use toolcrib_engine::Reveal;
 
-use self::{limits::CallLimits, oauth::ResourceServer, tls::Tls};
+use self::{endpoints::Endpoints, limits::CallLimits, oauth::ResourceServer, tls::Tls};
 use crate::{
     error::{GatewayError, MIN_TOKEN_CHARS},
     wire::events::expired,
@@ -153,6 +154,7 @@ impl Access {
 pub struct HttpAccess {
     pub(crate) tokens: Vec<Token>,
     pub(crate) oauth: Option<ResourceServer>,
+    pub(crate) endpoints: Endpoints,
     pub(crate) hosts: Vec<String>,
     pub(crate) origins: Vec<String>,
     pub(crate) tls: Option<Tls>,
@@ -190,6 +192,16 @@ impl HttpAccess {
         self
     }
 
+    /// Serves `/mcp/NAME` too, with the menu of this personality, for callers without a personality;
+    /// those with another one get 403. A name has 1 to 64 of the characters `a-z`, `A-Z`,
+    /// `0-9`, `_` and `-`, and is not `skill`; the same name again replaces the personality. What the
+    /// personality does not admit cannot be used there in any way. Default: only `/mcp`.
+    #[must_use]
+    pub fn endpoint(mut self, name: impl Into<Arc<str>>, personality: impl Into<Arc<str>>) -> Self {
+        self.endpoints.add(name.into(), personality.into());
+        self
+    }
+
     /// Accepts requests that name this host: `NAME` for any port of it, or `NAME:PORT`. Default:
     /// while none is added, the names of this machine's loopback, `localhost`, `127.0.0.1` and
     /// `[::1]`.
@@ -215,8 +227,9 @@ impl HttpAccess {
         self
     }
 
-    /// Whether the tokens are valid.
+    /// Whether the tokens and the names of endpoints are valid.
     pub(crate) fn check(&self) -> Result<(), GatewayError> {
+        self.endpoints.check_names()?;
         if self.tokens.is_empty() && self.oauth.is_none() {
             return Err(GatewayError::NoToken);
         }
@@ -262,6 +275,7 @@ toolcrib_core::__internal::debug_fields!(
     access,
     tokens = access.tokens.iter().map(|token| &token.access).collect::<Vec<_>>(),
     oauth = access.oauth,
+    endpoints = access.endpoints,
     hosts = access.hosts,
     origins = access.origins
 );
@@ -274,6 +288,10 @@ pub(crate) struct Caller {
     pub(crate) peer: Option<SocketAddr>,
     /// The moment from which its token is refused. Declared tokens have none.
     pub(crate) expires: Option<Instant>,
+    /// The endpoint of its request, unless that is `/mcp`.
+    pub(crate) endpoint: Option<Arc<str>>,
+    /// Whether the operator has declared its identity, and not an authorization server.
+    pub(crate) is_declared: bool,
 }
 
 impl Caller {

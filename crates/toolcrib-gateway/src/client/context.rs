@@ -24,8 +24,12 @@ use super::{
     shared_session::TRUSTED_FOR,
     state::GatewayState,
 };
-use crate::access::{
-    Access, Fence, access_log::AccessEntry, log_health::RequiredLog, metrics::Metrics,
+use crate::{
+    access::{
+        Access, Fence, HttpAccess, access_log::AccessEntry, log_health::RequiredLog,
+        metrics::Metrics, oauth::ResourceServer,
+    },
+    error::GatewayError,
 };
 
 /// The limit of a server's instructions, in characters.
@@ -121,6 +125,16 @@ impl Shared {
     /// skills.
     pub(crate) fn check(&self, access: &Access) -> Result<(), TurnError> {
         self.config.engine.check_turn(&self.turn_options(access, &CancellationToken::new()))
+    }
+
+    /// Whether everything can be served that an access over HTTP declares.
+    pub(crate) fn check_all(&self, access: &HttpAccess) -> Result<(), GatewayError> {
+        access.check()?;
+        let declared = access.tokens.iter().map(|token| &token.access);
+        let declared = declared.chain(access.oauth.as_ref().map(ResourceServer::template));
+        let of_endpoints: Vec<Access> = access.endpoints.accesses().collect();
+        let mut all = declared.chain(&of_endpoints);
+        all.try_for_each(|access| self.check(access)).map_err(GatewayError::Access)
     }
 
     /// Whether the engine has skills for this access; policy may still withhold all of them.

@@ -45,7 +45,7 @@ impl ShownNames {
     fn of_tool<'a>(&self, tool: &'a Tool, longest: Option<usize>) -> Cow<'a, str> {
         let known = tool.name().as_str();
         let name = match tool.mcp_server() {
-            Some(server) => self.of_server(server, known, mcp::renamed(tool)),
+            Some(server) => self.of_server(server, known, mcp::unfitted_name(tool)),
             None => Cow::Borrowed(known),
         };
         fitted(name, known, longest)

@@ -13,7 +13,7 @@ use super::{changes::Changes, config::GatewayConfig, context::Shared};
 use crate::access::HttpAccess;
 
 /// An address that is served.
-pub(crate) trait Endpoint: Send + Sync {
+pub(crate) trait ServedAddress: Send + Sync {
     /// Takes over another access.
     fn replace(&self, access: &HttpAccess);
 }
@@ -23,7 +23,7 @@ pub(crate) struct GatewayState {
     shared: RwLock<Arc<Shared>>,
     /// Ticks when it is replaced.
     replaced: watch::Sender<u64>,
-    endpoints: Mutex<Vec<Weak<dyn Endpoint>>>,
+    addresses: Mutex<Vec<Weak<dyn ServedAddress>>>,
     /// The requests in progress, of all configurations.
     pub(crate) requests: TaskTracker,
 }
@@ -35,7 +35,7 @@ impl GatewayState {
         Arc::new(Self {
             shared: RwLock::new(Arc::new(Shared::new(config))),
             replaced,
-            endpoints: Mutex::default(),
+            addresses: Mutex::default(),
             requests: TaskTracker::new(),
         })
     }
@@ -54,8 +54,8 @@ impl GatewayState {
     pub(crate) fn replace(&self, next: Arc<Shared>, access: Option<&HttpAccess>) -> Arc<Shared> {
         let before = std::mem::replace(&mut *self.shared.write(), next);
         if let Some(access) = access {
-            let all: Vec<_> = self.endpoints.lock().iter().filter_map(Weak::upgrade).collect();
-            all.iter().for_each(|endpoint| endpoint.replace(access));
+            let all: Vec<_> = self.addresses.lock().iter().filter_map(Weak::upgrade).collect();
+            all.iter().for_each(|address| address.replace(access));
         }
         self.replaced.send_modify(|times| *times += 1);
         before.metrics.reloaded(true);
@@ -78,9 +78,9 @@ impl GatewayState {
     }
 
     /// Notes an address that is served from now on.
-    pub(crate) fn serves(&self, endpoint: Weak<dyn Endpoint>) {
-        let mut all = self.endpoints.lock();
-        all.retain(|endpoint| endpoint.strong_count() > 0);
-        all.push(endpoint);
+    pub(crate) fn serves(&self, address: Weak<dyn ServedAddress>) {
+        let mut all = self.addresses.lock();
+        all.retain(|address| address.strong_count() > 0);
+        all.push(address);
     }
 }

@@ -35,8 +35,8 @@ const END_WITHIN: Duration = Duration::from_secs(5);
 const REST: Duration = Duration::from_millis(100);
 
 impl Gateway {
-    /// Serves MCP over HTTP/1.1 at `/mcp`, and with a preset skill at `/mcp/skill/S`, until the
-    /// token fires. Then it accepts nothing more, lets requests end for the time of
+    /// Serves MCP over HTTP/1.1 at `/mcp`, with a preset skill at `/mcp/skill/S`, and at the
+    /// [endpoints](HttpAccess::endpoint) of the access, until the token fires. Then it accepts nothing more, lets requests end for the time of
     /// [`drain`](crate::gateway::GatewayBuilder::drain), cancels the others, and ends sessions and connections;
     /// nothing runs any more when this returns.
     ///
@@ -61,18 +61,12 @@ impl Gateway {
         access: HttpAccess,
         cancellation: CancellationToken,
     ) -> Result<(), GatewayError> {
-        access.check()?;
-        for token in &access.tokens {
-            self.0.shared().check(&token.access).map_err(GatewayError::Access)?;
-        }
-        if let Some(server) = &access.oauth {
-            self.0.shared().check(server.template()).map_err(GatewayError::Access)?;
-        }
+        self.0.shared().check_all(&access)?;
         // Requests in progress may end after it fires.
         let serving = self.serving(&CancellationToken::new());
         let routes = Arc::new(Routes::new(&serving, access)?);
-        let endpoint: Weak<Routes> = Arc::downgrade(&routes);
-        self.0.serves(endpoint);
+        let address: Weak<Routes> = Arc::downgrade(&routes);
+        self.0.serves(address);
         let outcome = tokio::select! {
             outcome = accept(&listener, &serving, &routes) => outcome,
             () = cancellation.cancelled() => Ok(()),

@@ -134,7 +134,7 @@ impl Post<'_> {
             self.session(Some(&request)).await?
         } else {
             match self.sessions.place().await {
-                Ok(place) => HttpSession::new(self.serving, place),
+                Ok(place) => HttpSession::new(self.serving, &self.caller, place),
                 Err(wait) => return Err(no_place(Some(&request.id), wait)),
             }
         };
@@ -144,7 +144,7 @@ impl Post<'_> {
         if answer.outcome.is_ok()
             && let (Some(sealed), Some(begun)) = (&self.sessions.sealed, connection.session())
         {
-            let name = sealed.name(begun).ok_or_else(|| {
+            let name = sealed.name(begun, caller).ok_or_else(|| {
                 let message = "no session can begin now: the system has no randomness";
                 Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message)
             })?;

@@ -34,13 +34,14 @@ use crate::{
         access_log::AccessEntry,
         authority::{Hosts, Origins},
         digest,
+        endpoints::{Endpoint, Endpoints, MCP},
         limits::Limiter,
         metrics,
         oauth::{RightsDigest, Verifier},
         readiness::readiness,
         tls::Tls,
     },
-    client::{context::ServeContext, state::Endpoint},
+    client::{context::ServeContext, state::ServedAddress},
     error::GatewayError,
     wire::{
         events::{Body, EventId},
@@ -55,7 +56,6 @@ const LEAST_SESSIONS: usize = 16;
 /// The limit of verified identities with sessions.
 const MAX_IDENTITIES: usize = 1024;
 
-const MCP: &str = "/mcp";
 const SKILL: &str = "/mcp/skill/";
 /// Whether the process responds.
 const HEALTH: &str = "/healthz";
@@ -70,6 +70,7 @@ pub(crate) struct Routes {
     hosts: Hosts,
     origins: Origins,
     doors: RwLock<Arc<[Arc<Door>]>>,
+    endpoints: RwLock<Endpoints>,
     tls: RwLock<Option<Tls>>,
     /// Verifies the tokens of an authorization server.
     verifier: Option<Verifier>,
@@ -98,6 +99,7 @@ impl Routes {
             origins: Origins::new(&access.origins)?,
             doors: RwLock::new(doors(serving, &access, &[])),
             tls: RwLock::new(access.tls),
+            endpoints: RwLock::new(access.endpoints),
             draining: CancellationToken::new(),
             verified: Mutex::default(),
             serving: serving.clone(),
@@ -143,13 +145,19 @@ impl Routes {
         }
         if let Some(verifier) = &self.verifier
             && request.method() == Method::GET
-            && let Some(metadata) = verifier.metadata(request.uri().path())
+            && let Some(metadata) = verifier.metadata(request.uri().path(), &self.endpoints.read())
             && self.hosts.allow(request.uri(), request.headers())
         {
-            return reply::json(StatusCode::OK, metadata.to_owned());
+            return reply::json(StatusCode::OK, metadata);
         }
         let (parts, body) = request.into_parts();
-        let mut caller = Caller { access: Arc::default(), peer: Some(peer), expires: None };
+        let mut caller = Caller {
+            access: Arc::default(),
+            peer: Some(peer),
+            expires: None,
+            endpoint: None,
+            is_declared: false,
+        };
         let answer = match self.admit(&parts, &mut caller).await {
             Err(refusal) => Err(refusal),
             Ok(_) if self.draining.is_cancelled() => {
@@ -246,13 +254,23 @@ impl Routes {
                 origins";
             return Err(Refusal::new(StatusCode::FORBIDDEN, message));
         }
-        let door = self.door(&parts.headers, caller).await?;
-        match parts.uri.path() {
-            MCP => {}
-            path => match path.strip_prefix(SKILL) {
+        let path = parts.uri.path();
+        let endpoint = self.endpoints.read().at(path);
+        let door = self.door(&parts.headers, caller, endpoint.as_ref()).await?;
+        match endpoint {
+            Some(endpoint) => {
+                caller.access = at_endpoint(&endpoint, &caller.access)?;
+                caller.endpoint = Some(endpoint.name);
+            }
+            None if path == MCP => {}
+            None => match path.strip_prefix(SKILL) {
                 Some(skill) => caller.access = self.with_skill(&caller.access, skill)?,
                 None => {
-                    let message = format!("not found; MCP is served at `{MCP}`");
+                    let path = shortened(path);
+                    let message = format!(
+                        "not found: `{path}` is no endpoint of this gateway; the one that each \
+                         gateway has is `{MCP}`"
+                    );
                     return Err(Refusal::new(StatusCode::NOT_FOUND, message));
                 }
             },
@@ -277,9 +295,15 @@ impl Routes {
     }
 
     /// Finds the sessions of a request's token, and sets its access.
-    async fn door(&self, headers: &HeaderMap, caller: &mut Caller) -> Result<Arc<Door>, Refusal> {
+    async fn door(
+        &self,
+        headers: &HeaderMap,
+        caller: &mut Caller,
+        endpoint: Option<&Endpoint>,
+    ) -> Result<Arc<Door>, Refusal> {
         if let Some(door) = self.declared(headers) {
             caller.access = Arc::clone(&door.access);
+            caller.is_declared = true;
             return Ok(door);
         }
         let Some(verifier) = &self.verifier else {
@@ -287,6 +311,7 @@ impl Routes {
             let challenge = (WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             return Err(Refusal::new(StatusCode::UNAUTHORIZED, message).header(challenge));
         };
+        let verifier = verifier.at(endpoint);
         let token = bearer(headers).ok_or_else(|| verifier.unauthorized(None))?;
         let gateway = self.serving.current.shared();
         let verified = Box::pin(verifier.access(token, &gateway.config.engine)).await;
@@ -381,7 +406,7 @@ impl Routes {
     }
 }
 
-impl Endpoint for Routes {
+impl ServedAddress for Routes {
     fn replace(&self, access: &HttpAccess) {
         let mut all = self.doors.write();
         let before = Arc::clone(&all);
@@ -391,6 +416,7 @@ impl Endpoint for Routes {
             door.sessions.end();
         }
         drop(all);
+        self.endpoints.write().clone_from(&access.endpoints);
         // Without a certificate, an HTTPS address does not become one of HTTP.
         if let Some(tls) = &access.tls {
             *self.tls.write() = Some(tls.clone());
@@ -457,6 +483,18 @@ fn rights_of(token: Option<&Token>, verified: Option<&RightsDigest>) -> Arc<str>
         json!([token.name(), tenant, principal, personality])
     });
     Digest::of_json(&json!([of_token, verified.map(RightsDigest::name)])).to_string().into()
+}
+
+/// The access of a caller at an endpoint.
+fn at_endpoint(endpoint: &Endpoint, of_caller: &Access) -> Result<Arc<Access>, Refusal> {
+    endpoint.access(of_caller).map_err(|own| {
+        let message = "this token has the menu of another endpoint, and may not use this one";
+        let cause = format!(
+            "the endpoint `{}` has another personality than the token, `{own}`",
+            endpoint.name
+        );
+        Refusal::new(StatusCode::FORBIDDEN, message).cause(cause)
+    })
 }
 
 /// The token of a request with exactly one.

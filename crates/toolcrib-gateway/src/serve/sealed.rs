@@ -67,6 +67,9 @@ struct Facts {
     protocol: ProtocolVersion,
     #[serde(rename = "c")]
     can: u8,
+    /// The endpoint, and the personality with which it began.
+    #[serde(rename = "e")]
+    menu: [Option<Arc<str>>; 2],
 }
 
 impl SealedSessions {
@@ -75,21 +78,22 @@ impl SealedSessions {
     }
 
     /// The id of a session that has begun, for its client.
-    pub(crate) fn name(&self, session: &Session) -> Option<Arc<str>> {
+    pub(crate) fn name(&self, session: &Session, caller: &Caller) -> Option<Arc<str>> {
         let facts = Facts {
             id: Arc::clone(&session.id),
             began_ms: now_ms(),
             rights: Arc::clone(&self.rights),
             protocol: session.protocol.clone(),
             can: bits(session.client.abilities),
+            menu: menu_of(caller),
         };
         self.replicas.seal(PURPOSE, &facts)
     }
 
-    /// The facts of a session of the same token or identity.
-    fn facts(&self, name: &str) -> Option<Facts> {
+    /// The facts of a session of the same token or identity, with the menu of this caller.
+    fn facts(&self, name: &str, caller: &Caller) -> Option<Facts> {
         let facts: Facts = self.replicas.open(PURPOSE, name)?;
-        (facts.rights == self.rights).then_some(facts)
+        (facts.rights == self.rights && facts.menu == menu_of(caller)).then_some(facts)
     }
 
     /// A lock that the requests share which continue a session.
@@ -123,9 +127,9 @@ impl SessionRequest<'_> {
     pub(crate) async fn find(&self) -> Result<Arc<HttpSession>, Refusal> {
         let name = named(self.headers, self.id)?;
         let unknown = || unknown(self.id);
-        let here = self.sessions.get(name);
+        let here = self.sessions.get(name).filter(|session| session.is_of(self.caller));
         let Some(sealed) = &self.sessions.sealed else { return here.ok_or_else(unknown) };
-        let facts = sealed.facts(name).ok_or_else(unknown)?;
+        let facts = sealed.facts(name, self.caller).ok_or_else(unknown)?;
         if is_over(&facts) {
             self.is_lost(sealed, &facts).await?;
             return Err(unknown());
@@ -165,7 +169,8 @@ impl SessionRequest<'_> {
         let name = named(self.headers, self.id)?;
         let unknown = || unknown(self.id);
         if let Some(sealed) = &self.sessions.sealed {
-            let facts = sealed.facts(name).filter(|facts| !is_over(facts)).ok_or_else(unknown)?;
+            let facts = sealed.facts(name, self.caller).filter(|facts| !is_over(facts));
+            let facts = facts.ok_or_else(unknown)?;
             let shared = SharedSession::new(&sealed.replicas, &facts.id);
             let before = shared.read(Duration::ZERO).await.map_err(|error| self.away(&error))?;
             if before.ended {
@@ -178,10 +183,10 @@ impl SessionRequest<'_> {
             sleep(TRUSTED_FOR).await;
             return Ok(());
         }
-        match self.sessions.close(name) {
-            true => Ok(()),
-            false => Err(unknown()),
-        }
+        let here = self.sessions.get(name).filter(|session| session.is_of(self.caller));
+        here.ok_or_else(unknown)?;
+        self.sessions.close(name);
+        Ok(())
     }
 
     /// The state of the session. One more iteration is counted if a rule depends on their number.
@@ -210,7 +215,7 @@ impl SessionRequest<'_> {
         }
         let place = self.sessions.place().await;
         let place = place.map_err(|wait| no_place(self.id, wait))?;
-        let session = HttpSession::with_id(facts.id, self.serving, place);
+        let session = HttpSession::with_id(facts.id, self.serving, self.caller, place);
         session.is_named(name.into());
         let client = ClientSender::Events(session.common.clone());
         let start =
@@ -247,6 +252,11 @@ impl SessionRequest<'_> {
         let refusal = refusal.status_is(StatusCode::SERVICE_UNAVAILABLE);
         refusal.retry_after(RETRY_AFTER).cause(format!("the store of the replicas: {error}"))
     }
+}
+
+/// What decides about the menu of a caller's sessions, besides its rights.
+fn menu_of(caller: &Caller) -> [Option<Arc<str>>; 2] {
+    [caller.endpoint.clone(), caller.access.personality.clone()]
 }
 
 /// Whether a session began too long ago.

@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 use super::sealed::SealedSessions;
 use crate::{
-    access::replicas::Replicas,
+    access::{Caller, replicas::Replicas},
     client::{changes::Changes, connection::Connection, context::ServeContext},
     wire::{
         events::{Body, EventId, EventStream},
@@ -65,6 +65,8 @@ pub(crate) struct HttpSession {
     streams: Mutex<Streams>,
     ended: CancellationToken,
     used: Mutex<Instant>,
+    /// The endpoint at which it began, and the only one at which it can be used.
+    endpoint: Option<Arc<str>>,
     /// Its permit, until it ends.
     place: Mutex<Option<OwnedSemaphorePermit>>,
 }
@@ -196,29 +198,32 @@ impl Sessions {
 
 impl HttpSession {
     /// A session without requests, which ends at the latest with serving.
-    pub(crate) fn new(serving: &ServeContext, place: OwnedSemaphorePermit) -> Arc<Self> {
-        Self::with_id(Uuid::new_v4().to_string().into(), serving, place)
+    pub(crate) fn new(
+        serving: &ServeContext,
+        caller: &Caller,
+        place: OwnedSemaphorePermit,
+    ) -> Arc<Self> {
+        Self::with_id(Uuid::new_v4().to_string().into(), serving, caller, place)
     }
 
     /// The same with the id of a conversation.
     pub(crate) fn with_id(
         id: Arc<str>,
         serving: &ServeContext,
+        caller: &Caller,
         place: OwnedSemaphorePermit,
     ) -> Arc<Self> {
         let replicas = serving.gateway.config.replicas.clone();
-        Self::of(
-            (id, replicas),
-            serving.current.changes(),
-            serving.cancellation.child_token(),
-            place,
-        )
+        let ended = serving.cancellation.child_token();
+        let endpoint = caller.endpoint.clone();
+        Self::of((id, replicas), serving.current.changes(), ended, endpoint, place)
     }
 
     fn of(
         (id, replicas): (Arc<str>, Option<Replicas>),
         changes: Changes,
         ended: CancellationToken,
+        endpoint: Option<Arc<str>>,
         place: OwnedSemaphorePermit,
     ) -> Arc<Self> {
         // It ends because its client ended it, or was idle for too long.
@@ -230,6 +235,7 @@ impl HttpSession {
             streams: Mutex::default(),
             ended,
             used: Mutex::new(Instant::now()),
+            endpoint,
             place: Mutex::new(Some(place)),
         })
     }
@@ -262,6 +268,13 @@ impl HttpSession {
         }
         let streams = self.streams.lock();
         streams.open.get(&last.stream).map(|events| events.body_after(last.number, true, expires))
+    }
+
+    /// Whether a request may use it: one to its endpoint, while that has the menu with which it began.
+    pub(crate) fn is_of(&self, caller: &Caller) -> bool {
+        let began = self.connection.session().map(|session| &session.access.personality);
+        self.endpoint == caller.endpoint
+            && began.is_none_or(|personality| *personality == caller.access.personality)
     }
 
     /// Ends it. Returns the permit of its place.
@@ -352,7 +365,7 @@ mod tests {
 
     fn session(place: OwnedSemaphorePermit) -> Arc<HttpSession> {
         let id = (Uuid::new_v4().to_string().into(), None);
-        HttpSession::of(id, Changes::default(), CancellationToken::new(), place)
+        HttpSession::of(id, Changes::default(), CancellationToken::new(), None, place)
     }
 
     async fn opened(sessions: &Sessions) -> Arc<HttpSession> {

@@ -76,7 +76,13 @@ impl Gateway {
         let (output, messages) = mpsc::channel(MAX_UNSENT);
         let client = Client {
             serving: serving.clone(),
-            caller: Caller { access: Arc::new(access), peer: None, expires: None },
+            caller: Caller {
+                access: Arc::new(access),
+                peer: None,
+                expires: None,
+                endpoint: None,
+                is_declared: true,
+            },
             connection,
             output,
             requests: TaskTracker::new(),

@@ -13,6 +13,7 @@ mod calls;
 mod changes;
 mod content;
 mod doors;
+mod endpoints;
 mod ends;
 mod harm;
 mod http;

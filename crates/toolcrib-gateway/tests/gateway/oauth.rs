@@ -22,11 +22,12 @@ use tokio::{
 };
 use toolcrib_capabilities::http::{HttpClient, HttpClientBuilder};
 use toolcrib_core::{Policy, Rule, RuleConditions};
+use toolcrib_engine::Personality;
 use toolcrib_gateway::{Access, Gateway, GatewayError, HttpAccess, ResourceServer, TokenAlgorithm};
 
 use super::{
     support::{engine, tool},
-    web::{ANA, Reply, Web, initialize, names, post, stateless},
+    web::{ANA, Reply, Web, initialize, names, post, request, stateless},
 };
 
 const RESOURCE: &str = "https://tools.example/mcp";
@@ -283,6 +284,54 @@ async fn the_metadata_is_public_and_names_the_issuer() {
         assert_eq!(reply.message()["authorization_servers"], json!([ISSUER]));
         assert_eq!(reply.message()["scopes_supported"], json!(["mcp"]));
     }
+}
+
+#[tokio::test]
+async fn each_endpoint_is_a_resource_of_its_own() {
+    let issuer = Issuer::new();
+    let provider = Provider::new().await;
+    provider.publish("/keys", &issuer.keys());
+    let server = ResourceServer::new(RESOURCE, ISSUER).jwks(provider.keys()).client(loopback());
+    let gateway = |server: ResourceServer| async {
+        let desk = Personality::new("desk").toolset(["read"]);
+        let engine = engine().tools([tool("read"), tool("write")]).personality(desk);
+        let gateway = Gateway::builder(engine.build().unwrap()).build();
+        Web::of(&gateway, HttpAccess::new().oauth(server).endpoint("front", "desk")).await
+    };
+    let web = gateway(server.clone()).await;
+    let front = format!("{RESOURCE}/front");
+    let get = |path: &str| {
+        let mut get = stateless(path, "", "tools/list", json!({}));
+        *get.method_mut() = hyper::Method::GET;
+        get.headers_mut().remove("authorization");
+        get
+    };
+    let well_known = "/.well-known/oauth-protected-resource/mcp";
+    let metadata = web.reply(get(&format!("{well_known}/front"))).await;
+    assert_eq!(metadata.message()["resource"], *front);
+    assert_eq!(web.reply(get(&format!("{well_known}/back"))).await.status, 401);
+    let refused = web.reply(get("/mcp/front")).await.challenge.unwrap();
+    assert_eq!(
+        refused,
+        format!("Bearer resource_metadata=\"https://tools.example{well_known}/front\"")
+    );
+    let token = |audience: &str| issuer.token(|claims| claims["aud"] = json!(audience));
+    let lists = async |web: &Web, path: &str, token: &str| {
+        web.reply(stateless(path, token, "tools/list", json!({}))).await
+    };
+    let of_front = token(&front);
+    assert_eq!(names(&lists(&web, "/mcp/front", &of_front).await), ["read"]);
+    assert_eq!(lists(&web, "/mcp", &of_front).await.status, 401, "for the other endpoint only");
+    assert_eq!(lists(&web, "/mcp/front", &token(RESOURCE)).await.status, 401);
+    assert_eq!(names(&lists(&web, "/mcp", &token(RESOURCE)).await), ["read", "write"]);
+    // A declared audience is that of all endpoints; a session stays that of one.
+    let web = gateway(server.audience("all")).await;
+    let of_all = token("all");
+    assert_eq!(names(&lists(&web, "/mcp/front", &of_all).await), ["read"]);
+    let session = web.session("/mcp", &of_all).await;
+    let request = request("tools/list", &json!({}));
+    let elsewhere = web.reply(post("/mcp/front", &of_all, Some(&session), &request)).await;
+    assert_eq!(elsewhere.status, 404);
 }
 
 #[tokio::test]

@@ -75,7 +75,8 @@ impl Web {
         assert_eq!(reply.status, 200, "{reply:?}");
         let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
         let session = reply.session.unwrap();
-        assert_eq!(self.post(token, Some(&session), &initialized).await.status, 202);
+        let initialized = post(path, token, Some(&session), &initialized);
+        assert_eq!(self.reply(initialized).await.status, 202);
         session
     }
 

@@ -9,7 +9,7 @@ use tokio::io::{
 };
 use toolcrib_core::{CancellationToken, Policy, Rule, unfence};
 use toolcrib_gateway::{Access, CallLimits, Fence, Gateway, GatewayBuilder, HttpAccess};
-use toolcrib_mcp::{McpClient, pipe_mcp_client};
+use toolcrib_mcp::{McpClient, McpClientBuilder, pipe_mcp_client};
 
 use super::{
     support::{ERAS, Era, engine},
@@ -171,12 +171,21 @@ async fn serve(stream: DuplexStream, era: Era) {
 }
 
 pub(super) fn server(name: &str, era: Era) -> McpClient {
+    server_with(name, era, |client| client)
+}
+
+/// The same with other settings.
+pub(super) fn server_with(
+    name: &str,
+    era: Era,
+    settings: impl Fn(McpClientBuilder) -> McpClientBuilder,
+) -> McpClient {
     let open = move || {
         let (near, far) = tokio::io::duplex(1 << 16);
         tokio::spawn(serve(far, era));
         Ok(near)
     };
-    pipe_mcp_client(name.to_owned(), open).build().unwrap()
+    settings(pipe_mcp_client(name.to_owned(), open)).build().unwrap()
 }
 
 /// A gateway to servers of one era, one of whose resources is denied.

@@ -122,6 +122,22 @@ impl McpClientBuilder {
         self
     }
 
+    /// Calls a tool of the server `mcp__SERVER__NAME`, whatever its own name is. `include`, `exclude`,
+    /// skills of the server and pins use its own name; rules match both. Another tool
+    /// that the server lists under that name is withheld. Neighbor: the `prefix` of a gateway changes
+    /// what its clients see, and no name here. Default: its own name.
+    pub fn rename(mut self, tool: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Self {
+        self.settings.tools.entry(tool.into()).or_default().name = Some(name.into());
+        self
+    }
+
+    /// Describes a tool of the server, by its own name there, with this text. Pins still compare what
+    /// the server says. Default: the server's description.
+    pub fn describe(mut self, tool: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> Self {
+        self.settings.tools.entry(tool.into()).or_default().description = Some(text.into());
+        self
+    }
+
     /// Offers the server's skills (SEP-2640): one more tool, [`LOAD_SKILL`](Self::LOAD_SKILL), names
     /// and describes them, and loads one after its files are verified. The server's tools that a
     /// skill lists in `allowed-tools` are offered once the conversation has loaded it. Files of
@@ -234,9 +250,12 @@ impl McpClientBuilder {
     /// Builds the client, which starts and connects nothing yet.
     ///
     /// # Errors
-    /// [`McpError`] for an invalid server name or declaration.
+    /// [`McpError`] for an invalid server name or declaration, and for names of tools that are invalid
+    /// or equal.
     pub fn build(mut self) -> Result<McpClient, McpError> {
         let name = ServerName::new(self.name)?;
+        let declared = |problem| McpError::Declared { server: name.as_str().into(), problem };
+        self.settings.check_names(&name).map_err(declared)?;
         if let Some(redact) = self.settings.redactor.shared() {
             let check = self.settings.definition_check.take().unwrap_or_default();
             self.settings.definition_check = Some(check.with_redaction(redact));
@@ -244,21 +263,15 @@ impl McpClientBuilder {
         if let Some(chars) = self.settings.max_result_chars
             && chars < ToolBuilder::MIN_RESULT_CHARS
         {
-            return Err(McpError::Declared {
-                server: name.as_str().into(),
-                problem: format!(
-                    "`max_result_chars` is {chars}; it must be {} or more, so that the note about \
-                     left-out text fits",
-                    ToolBuilder::MIN_RESULT_CHARS
-                ),
-            });
+            return Err(declared(format!(
+                "`max_result_chars` is {chars}; it must be {} or more, so that the note about \
+                 left-out text fits",
+                ToolBuilder::MIN_RESULT_CHARS
+            )));
         }
         if self.access.is_some() && self.settings.session == SessionScope::Shared {
             let problem = "its callers share a session, so they cannot have separate credentials";
-            return Err(McpError::Declared {
-                server: name.as_str().into(),
-                problem: problem.to_owned(),
-            });
+            return Err(declared(problem.to_owned()));
         }
         let connect = match self.source {
             ConnectionSource::Transport(Transport::Stdio(stdio)) => {

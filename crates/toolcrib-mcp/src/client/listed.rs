@@ -114,7 +114,7 @@ impl Definitions<'_> {
     ) -> Option<(Tool, Option<Reason>)> {
         let annotations = self.annotations(remote.hints);
         let raw = remote.name.as_deref().unwrap_or("unnamed");
-        let name = self.server.tool_name(raw);
+        let name = self.tool_name(raw);
         let made = match (&remote.flaw, &remote.name) {
             (Some(flaw), _) => Err((MissingReason::Invalid, flaw.clone())),
             (None, Some(_)) if requires_task(remote) => {
@@ -127,7 +127,7 @@ impl Definitions<'_> {
             (None, None) => Err((MissingReason::Invalid, "the server gives it no name".to_owned())),
         };
         Some(match made {
-            Ok(tool) => (tool, self.unwanted(raw)),
+            Ok(tool) => (tool, self.unwanted(raw).or_else(|| self.taken(raw))),
             Err((of, flaw)) => {
                 // An invalid definition is represented by a tool of the same name that is never
                 // offered.
@@ -156,7 +156,9 @@ impl Definitions<'_> {
         let text = |said: &'_ Option<String>| {
             said.as_deref().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned)
         };
-        let described = text(&remote.description);
+        let texts = self.settings.tools.get(raw);
+        let own = texts.and_then(|texts| texts.description.as_deref().map(str::to_owned));
+        let described = own.or_else(|| text(&remote.description));
         let stand_in = || text(&remote.title).unwrap_or_else(|| raw.to_owned());
         let description = described.clone().unwrap_or_else(stand_in);
         let mut input_schema = without_foreign_patterns(&remote.input_schema);
@@ -174,7 +176,8 @@ impl Definitions<'_> {
         if described.is_none() {
             builder = builder.meta(STAND_IN, description);
         }
-        if !name.ends_with(raw) {
+        let is_renamed = self.settings.name_of(raw) != raw;
+        if is_renamed || !name.ends_with(raw) {
             builder = builder.meta(OWN_NAME, raw);
         }
         if let Some(schema) = &remote.output_schema {
@@ -211,6 +214,18 @@ impl Definitions<'_> {
             destructive: hints.destructive.unwrap_or(!read_only) && !read_only,
             idempotent: hints.idempotent.unwrap_or(false),
         }
+    }
+
+    /// The name of a tool here, by its own name on the server.
+    pub(super) fn tool_name(&self, own: &str) -> String {
+        self.server.tool_name(self.settings.name_of(own))
+    }
+
+    /// Why a tool's name belongs to another one, which the operator has called so.
+    fn taken(&self, own: &str) -> Option<Reason> {
+        let namesake = self.settings.namesake(own)?;
+        let text = format!("here, this is the name of the server's tool `{namesake}`");
+        Some(Reason::Definition(MissingReason::SameName, text.into()))
     }
 
     /// Why the operator excludes a tool of that name, if so.

@@ -124,7 +124,14 @@ impl McpClient {
         Some(Authorization::new(authority, self.whose.owner(), list_tools))
     }
 
-    /// The name that clients and models use for a tool or prompt of the server.
+    /// The name of a tool here, by its own name on the server: that of
+    /// [`rename`](McpClientBuilder::rename), if there is one.
+    pub fn tool_name(&self, own: &str) -> String {
+        self.name().tool_name(self.sessions().shared().settings.name_of(own))
+    }
+
+    /// The name that clients and models use for a prompt of the server, and for its tool that loads
+    /// skills.
     #[doc(hidden)]
     pub fn exposed_name(&self, own: &str) -> String {
         self.name().tool_name(own)

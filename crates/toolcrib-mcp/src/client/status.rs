@@ -77,7 +77,8 @@ pub struct ServerStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct UnmatchedPattern {
-    /// Its list: `include`, `exclude`, or `allowed-tools` of a skill.
+    /// Its list: `include`, `exclude`, `tool` for one with another name or description, or
+    /// `allowed-tools` of a skill.
     pub list: &'static str,
     /// The pattern.
     pub pattern: Arc<str>,

@@ -91,6 +91,8 @@ pub(crate) struct McpSettings {
     pub(crate) alternatives: Vec<Located<Arc<str>>>,
     pub(crate) include: Option<Vec<Arc<str>>>,
     pub(crate) exclude: Vec<Arc<str>>,
+    /// The tools with another name or description here.
+    pub(crate) tools: Vec<McpToolSection>,
     pub(crate) order: ListOrder,
     /// The lint rules whose findings withhold no tool.
     pub(crate) lint_allow: Vec<Located<Arc<str>>>,
@@ -115,6 +117,15 @@ pub(crate) struct McpSettings {
     pub(crate) sandbox: SandboxSection,
     pub(crate) allow_addresses: Vec<Located<Arc<str>>>,
     pub(crate) auth: Option<AuthSection>,
+}
+
+/// `[mcp.NAME.tool.TOOL]`: what one tool of the server is called here, and what models read of it.
+#[derive(Debug)]
+pub(crate) struct McpToolSection {
+    /// The server's own name.
+    pub(crate) own: Arc<str>,
+    pub(crate) name: Option<Arc<str>>,
+    pub(crate) description: Option<Arc<str>>,
 }
 
 /// `auth`: how tokens for a server at a URL are got.
@@ -274,6 +285,7 @@ impl McpSettings {
             alternatives: table.texts("alternatives"),
             include: table.has("include").then(|| globs(table, "include")),
             exclude: globs(table, "exclude"),
+            tools: McpToolSection::read_all(table),
             defer: table.boolean("defer").unwrap_or_default(),
             order: read_order(table),
             lint_allow: table.texts("lint_allow"),
@@ -321,6 +333,22 @@ impl McpSettings {
                 auth.table("`auth`", |table| AuthSection::read(table, at))
             }),
         }
+    }
+}
+
+impl McpToolSection {
+    fn read_all(table: &Table<'_>) -> Vec<Self> {
+        let tools = table.value("tool").and_then(|tools| tools.entries("`[mcp.NAME.tool]`"));
+        let Some(tools) = tools else { return Vec::new() };
+        let tool = |(own, value): (Located<Arc<str>>, Value<'_>)| {
+            let what = format!("`[mcp.NAME.tool.{}]`", own.value);
+            value.table(&what, |table| {
+                table.explain("rename", "the key is `name`");
+                let text = |key| table.text(key).map(|text| text.value);
+                Self { own: own.value, name: text("name"), description: text("description") }
+            })
+        };
+        tools.rest().filter_map(tool).collect()
     }
 }
 

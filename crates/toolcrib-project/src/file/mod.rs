@@ -54,7 +54,7 @@ pub(crate) use self::{
     sandbox::SandboxDefaultSection,
     schema::{SchemaProblem, check_schema},
     secrets::{SECRET, SecretSection, is_secret_name},
-    serve::{OAuthSection, ServeSection, TlsSection, TokenSection},
+    serve::{OAuthSection, ServeEndpointSection, ServeSection, TlsSection, TokenSection},
     sessions::{SessionsSection, StorePlace},
     settings::{AgentSection, LimitsSection, SkillsSection, SystemText, tools_mode},
     team::TeamSection,

@@ -1,4 +1,4 @@
-//! `[[serve.token]]`: the identities that may use a gateway over HTTP.
+//! `[serve]`: a gateway, its endpoints, and the identities that may use it over HTTP.
 
 use std::{
     num::NonZeroU32,
@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use toolcrib_config::{Located, Spot, Table};
+use toolcrib_config::{Diagnostic, Located, Spot, Table, Value};
 use toolcrib_engine::Reveal;
 
 use super::{remote::read_unfenced, secrets::secret_reference};
@@ -30,7 +30,19 @@ pub(crate) struct ServeSection {
     pub(crate) drain: Option<Duration>,
     pub(crate) tls: Option<TlsSection>,
     pub(crate) oauth: Option<OAuthSection>,
+    pub(crate) endpoints: Vec<ServeEndpointSection>,
 }
+
+/// `[serve.endpoint.NAME]`: an endpoint `/mcp/NAME` with the menu of a personality.
+#[derive(Debug)]
+pub(crate) struct ServeEndpointSection {
+    pub(crate) name: Arc<str>,
+    pub(crate) personality: Option<Located<Arc<str>>>,
+}
+
+/// The limit of characters of an endpoint's name, and the name that the paths of skills have.
+const LONGEST_ENDPOINT: usize = 64;
+const OF_SKILLS: &str = "skill";
 
 /// `[serve.oauth]`: the tokens of an authorization server.
 #[derive(Debug)]
@@ -130,7 +142,34 @@ impl ServeSection {
             oauth: table
                 .value("oauth")
                 .and_then(|value| value.table("`[serve.oauth]`", OAuthSection::read)),
+            endpoints: ServeEndpointSection::read_all(table),
         }
+    }
+}
+
+impl ServeEndpointSection {
+    fn read_all(table: &Table<'_>) -> Vec<Self> {
+        let endpoints = table.value("endpoint");
+        let endpoints = endpoints.and_then(|value| value.entries("`[serve.endpoint]`"));
+        let Some(endpoints) = endpoints else { return Vec::new() };
+        endpoints.rest().filter_map(|(name, value)| Self::read(&name, &value)).collect()
+    }
+
+    fn read(name: &Located<Arc<str>>, value: &Value<'_>) -> Option<Self> {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        let is_path = name.value.chars().all(is_plain) && &*name.value != OF_SKILLS;
+        if !is_path || name.value.is_empty() || name.value.len() > LONGEST_ENDPOINT {
+            let message =
+                format!("`{}` cannot be the name of an endpoint", name.value.escape_debug());
+            let help = format!(
+                "use 1 to {LONGEST_ENDPOINT} of a-z A-Z 0-9 _ -; `{OF_SKILLS}` is the path of skills"
+            );
+            value.problems().push(Diagnostic::error(&name.at, message).help(help));
+        }
+        value.table(&format!("`[serve.endpoint.{}]`", name.value), |table| Self {
+            name: Arc::clone(&name.value),
+            personality: table.required("personality", "\"NAME\"").and_then(|name| name.text()),
+        })
     }
 }
 

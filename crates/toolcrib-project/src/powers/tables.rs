@@ -120,6 +120,13 @@ fn strip_texts(table: &mut Json, tools: &[ToolSection]) {
             tool.shift_remove("params");
         }
     });
+    let servers = table.get_mut("mcp").and_then(Json::as_object_mut);
+    for server in servers.into_iter().flat_map(|servers| servers.values_mut()) {
+        let tools = server.get_mut("tool").and_then(Json::as_object_mut);
+        for tool in tools.into_iter().flat_map(|tools| tools.values_mut()) {
+            remove_text(Some(tool), "description");
+        }
+    }
     for key in ["tool", "role"] {
         if let Some(list) = table.get_mut(key) {
             by_name(list);

@@ -32,6 +32,8 @@ secrets = { A = { 0 = 0 } }
 [mcp.NAME]
 0 = 0
 include = ["a"]
+[mcp.NAME.tool.NAME]
+0 = 0
 [hub.NAME]
 0 = 0
 call = { 0 = 0 }
@@ -98,6 +100,8 @@ when = { 0 = 0 }
 0 = 0
 tls = { 0 = 0 }
 oauth = { 0 = 0 }
+[serve.endpoint.NAME]
+0 = 0
 "#;
 
 /// The name of a probed table, as an author writes it.
@@ -146,6 +150,9 @@ fn documented() -> BTreeMap<(String, String), (String, String)> {
                     ..,
                 ] = &mut *names
                 {
+                    *name = "NAME";
+                }
+                if let ["mcp", _, "tool", name] | ["serve", "endpoint", name] = &mut *names {
                     *name = "NAME";
                 }
                 let name = names.join(".");

@@ -479,3 +479,31 @@ fn sections_that_differ_only_by_case_are_an_error() {
         help: rename one of them
     ");
 }
+
+#[test]
+fn a_tool_of_a_server_has_another_name_here_and_two_never_have_one() {
+    let server = "[mcp.git]\ncommand = 'true'\n";
+    let tool = |own: &str, more: &str| format!("[mcp.git.tool.{own}]\n{more}\n");
+    let project = Folder::with(
+        &(server.to_owned()
+            + &tool("git_log", "name = 'history'\ndescription = 'Lists commits.'")
+            + &tool("'git.show'", "description = 'Shows a commit.'")),
+    )
+    .load();
+    let client = project.mcp_servers()[0].client().unwrap();
+    assert_eq!(client.tool_name("git_log"), "mcp__git__history");
+    assert!(client.tool_name("git.show").starts_with("mcp__git__git_show_"));
+    for (tools, problem) in [
+        (
+            tool("a", "name = 'b c'"),
+            "toolcrib.toml:1:6: MCP server `git`: `b c` cannot be the name",
+        ),
+        (tool("a", "name = 'x'") + &tool("b", "name = 'x'"), "would both be called `x`"),
+        (tool("a", "name = 'b'") + &tool("b", "description = 'B.'"), "would both be called `b`"),
+        (tool("a", "rename = 'b'"), "the key is `name`"),
+        (tool("a", "description = ''"), "`description`"),
+    ] {
+        let problems = Folder::with(&(server.to_owned() + &tools)).problems().to_string();
+        assert!(problems.contains(problem), "{problem}: {problems}");
+    }
+}

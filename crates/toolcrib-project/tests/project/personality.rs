@@ -228,3 +228,23 @@ fn a_tool_whose_secret_is_missing_is_not_offered_and_the_reason_names_the_variab
     });
     insta::assert_snapshot!(reason, @"it is not available now: the secret `KEY` is not available: the environment variable `TOOLCRIB_TEST_NOT_SET` is not set");
 }
+
+#[test]
+fn an_endpoint_of_a_gateway_has_the_menu_of_a_personality() {
+    let file = "[[personality]]\nname = 'desk'\n[serve.endpoint.front-1]\npersonality = 'desk'\n\
+                [serve.endpoint.all]\npersonality = 'default'\n";
+    let project = Folder::with(file).load();
+    let endpoints = project.serving().endpoints.iter();
+    let endpoints: Vec<_> = endpoints.map(|one| (&*one.name, &*one.personality)).collect();
+    assert_eq!(endpoints, [("front-1", "desk"), ("all", "default")]);
+    for (endpoint, problem) in [
+        ("[serve.endpoint.a]\npersonality = 'dsek'", "unknown personality `dsek`"),
+        ("[serve.endpoint.a]", "`personality` is missing in `[serve.endpoint.a]`"),
+        ("[serve.endpoint.skill]\npersonality = 'default'", "`skill` cannot be the name"),
+        ("[serve.endpoint.'a/b']\npersonality = 'default'", "`a/b` cannot be the name"),
+        ("[serve.endpoint.a]\npersonality = 'default'\ntool = 'x'", "unknown key `tool`"),
+    ] {
+        let problems = Folder::with(&format!("{file}{endpoint}")).problems().to_string();
+        assert!(problems.contains(problem), "{problem}: {problems}");
+    }
+}

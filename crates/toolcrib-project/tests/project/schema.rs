@@ -123,9 +123,12 @@ fn add_types(sections: &mut [Section<'_>]) {
     let tables: Vec<_> = sections.iter().filter_map(|section| section.header.clone()).collect();
     let has_header = |section: &Section<'_>, key: &str| {
         let header = section.header.as_deref().unwrap_or_default();
-        let inner = format!("{}.{key}]", header.trim().trim_matches(['[', ']']));
-        header.contains("kind = ") && key == "kind"
-            || tables.iter().any(|table| table.trim_matches(['[', '\n']).starts_with(&inner))
+        let inner = format!("{}.{key}", header.trim().trim_matches(['[', ']']));
+        let is_inner = |table: &String| {
+            let rest = table.trim_matches(['[', '\n']).strip_prefix(&inner);
+            rest.is_some_and(|rest| rest.starts_with([']', '.']))
+        };
+        header.contains("kind = ") && key == "kind" || tables.iter().any(is_inner)
     };
     let mut accepted: Vec<Vec<Vec<&str>>> =
         sections.iter().map(|section| vec![Vec::new(); section.keys.len()]).collect();

@@ -4,6 +4,7 @@ use std::{
     io,
     net::{IpAddr, Ipv6Addr, SocketAddr},
     path::Path,
+    sync::Arc,
 };
 
 use tokio::net::{TcpListener, TcpSocket};
@@ -131,6 +132,9 @@ pub(super) fn access(
     for origin in &args.origins {
         access = access.allow_origin(origin);
     }
+    for endpoint in &project.serving().endpoints {
+        access = access.endpoint(Arc::clone(&endpoint.name), Arc::clone(&endpoint.personality));
+    }
     if let Some(files) = &project.serving().tls {
         access = access.tls(tls(files)?);
     }
@@ -182,7 +186,8 @@ pub(super) fn tell(args: &ServeArgs, project: &Project, tokens: &Tokens, address
     let host = host_to_name(address, &args.hosts);
     let is_exposed = !address.ip().is_loopback();
     let is_tls = project.serving().tls.is_some();
-    output::at(&HttpEndpoint { address, host, token, is_exposed, is_tls });
+    let more = &project.serving().endpoints;
+    output::at(&HttpEndpoint { address, host, token, is_exposed, is_tls, more });
     if let Some(file) = file.filter(|_| args.show_token) {
         output::token(file.token.expose());
     }

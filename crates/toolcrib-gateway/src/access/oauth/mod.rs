@@ -5,7 +5,7 @@ mod jwt;
 mod keys;
 mod settings;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use http::{HeaderValue, StatusCode, header::WWW_AUTHENTICATE};
@@ -20,7 +20,10 @@ use self::{
     jwt::{TokenError, Unverified, expiry},
     keys::Keys,
 };
-use super::Access;
+use super::{
+    Access,
+    endpoints::{Endpoint, Endpoints},
+};
 use crate::wire::reply::Refusal;
 
 /// The path of the metadata (RFC 9728), before the path of the resource.
@@ -32,10 +35,17 @@ const MAX_NAME_BYTES: usize = 256;
 pub(crate) struct Verifier {
     settings: ResourceServer,
     keys: Keys,
-    challenge: String,
+    /// The URL of the metadata.
     metadata: String,
     /// The path of the resource.
     path: String,
+}
+
+/// Verifies tokens for one endpoint. Each endpoint is a resource of its own: the URL of the declared
+/// one, and its name.
+pub(crate) struct EndpointVerifier<'a> {
+    verifier: &'a Verifier,
+    endpoint: Option<&'a Endpoint>,
 }
 
 /// The claims that say who the caller is, through which client, and for what.
@@ -66,31 +76,53 @@ impl Verifier {
         let resource = settings.checked()?;
         let (origin, path) = (resource.origin().ascii_serialization(), resource.path());
         let path = path.trim_end_matches('/').to_owned();
-        let metadata = json!({
-            "resource": settings.resource,
-            "authorization_servers": [settings.issuer],
-            "bearer_methods_supported": ["header"],
-            "scopes_supported": settings.scopes,
-        });
-        Ok(Self {
-            keys: Keys::new(&settings)?,
-            challenge: format!("Bearer resource_metadata=\"{origin}{METADATA}{path}\""),
-            metadata: metadata.to_string(),
-            path,
-            settings,
-        })
+        let metadata = format!("{origin}{METADATA}{path}");
+        Ok(Self { keys: Keys::new(&settings)?, metadata, path, settings })
+    }
+
+    /// The same for one endpoint; `None` is `/mcp`.
+    pub(crate) fn at<'a>(&'a self, endpoint: Option<&'a Endpoint>) -> EndpointVerifier<'a> {
+        EndpointVerifier { verifier: self, endpoint }
     }
 
     /// The metadata, if a path asks for it.
-    pub(crate) fn metadata(&self, path: &str) -> Option<&str> {
+    pub(crate) fn metadata(&self, path: &str, endpoints: &Endpoints) -> Option<String> {
         let rest = path.strip_prefix(METADATA)?;
-        (rest.is_empty() || rest == self.path).then_some(&self.metadata)
+        let endpoint = match rest.is_empty() || rest == self.path {
+            true => None,
+            false => Some(endpoints.named(rest.strip_prefix(&self.path)?.strip_prefix('/')?)?),
+        };
+        let metadata = json!({
+            "resource": self.at(endpoint.as_ref()).resource(),
+            "authorization_servers": [self.settings.issuer],
+            "bearer_methods_supported": ["header"],
+            "scopes_supported": self.settings.scopes,
+        });
+        Some(metadata.to_string())
+    }
+}
+
+impl EndpointVerifier<'_> {
+    fn resource(&self) -> Cow<'_, str> {
+        let resource = &*self.verifier.settings.resource;
+        match self.endpoint {
+            None => resource.into(),
+            Some(Endpoint { name, .. }) => {
+                format!("{}/{name}", resource.trim_end_matches('/')).into()
+            }
+        }
+    }
+
+    /// The challenge of a refusal: where the metadata of the endpoint is.
+    fn challenge(&self) -> String {
+        let name = self.endpoint.map(|endpoint| format!("/{}", endpoint.name)).unwrap_or_default();
+        format!("Bearer resource_metadata=\"{}{name}\"", self.verifier.metadata)
     }
 
     /// The refusal of a request without a valid token. `cause` is for the operator.
     pub(crate) fn unauthorized(&self, cause: Option<&str>) -> Refusal {
         let message = "a valid token is needed: `Authorization: Bearer TOKEN`";
-        let mut challenge = self.challenge.clone();
+        let mut challenge = self.challenge();
         self.add_scopes(&mut challenge);
         if cause.is_some() {
             challenge.push_str(", error=\"invalid_token\"");
@@ -109,15 +141,16 @@ impl Verifier {
         token: &str,
         engine: &Engine,
     ) -> Result<(RightsDigest, Access, Option<Instant>), Refusal> {
-        let verified = match Unverified::parse(token, &self.settings.algorithms) {
+        let settings = &self.verifier.settings;
+        let verified = match Unverified::parse(token, &settings.algorithms) {
             Ok(unverified) => self.verified(&unverified).await,
             Err(invalid) => Err(invalid),
         };
         let claims = verified.map_err(|invalid| self.unauthorized(Some(&invalid.0)))?;
         let scopes = scopes(&claims);
         let missing = |scope: &&String| !scopes.iter().any(|granted| granted == *scope);
-        if self.settings.scopes.iter().any(|scope| missing(&scope)) {
-            let mut challenge = format!("{}, error=\"insufficient_scope\"", self.challenge);
+        if settings.scopes.iter().any(|scope| missing(&scope)) {
+            let mut challenge = format!("{}, error=\"insufficient_scope\"", self.challenge());
             self.add_scopes(&mut challenge);
             let message = "the token lacks a scope";
             return Err(refused(StatusCode::FORBIDDEN, message, &challenge));
@@ -129,8 +162,10 @@ impl Verifier {
     }
 
     async fn verified(&self, token: &Unverified<'_>) -> Result<Map<String, Value>, TokenError> {
-        let keys = self.keys.of(token.key_id()).await?;
-        token.verify(&keys, &self.settings.issuer, self.settings.expected_audience())
+        let Verifier { settings, keys, .. } = self.verifier;
+        let keys = keys.of(token.key_id()).await?;
+        let audience = settings.audience.as_deref().map_or_else(|| self.resource(), Cow::Borrowed);
+        token.verify(&keys, &settings.issuer, &audience)
     }
 
     fn identity(
@@ -138,7 +173,7 @@ impl Verifier {
         claims: Map<String, Value>,
         engine: &Engine,
     ) -> Result<(RightsDigest, Access), TokenError> {
-        let settings = &self.settings;
+        let settings = &self.verifier.settings;
         let name = |claim: &str| -> Result<Arc<str>, TokenError> {
             let value = claims.get(claim).and_then(Value::as_str).map(str::trim);
             match value {
@@ -161,8 +196,9 @@ impl Verifier {
     }
 
     fn add_scopes(&self, challenge: &mut String) {
-        if !self.settings.scopes.is_empty() {
-            challenge.push_str(&format!(", scope=\"{}\"", self.settings.scopes.join(" ")));
+        let scopes = &self.verifier.settings.scopes;
+        if !scopes.is_empty() {
+            challenge.push_str(&format!(", scope=\"{}\"", scopes.join(" ")));
         }
     }
 }

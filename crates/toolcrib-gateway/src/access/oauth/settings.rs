@@ -71,7 +71,8 @@ impl ResourceServer {
         }
     }
 
-    /// Sets the audience that tokens must have. Default: the resource.
+    /// Sets the audience that tokens must have, at every endpoint. Default: the resource, and at
+    /// another [endpoint](crate::HttpAccess::endpoint) its URL: the resource, `/` and the name.
     #[must_use]
     pub fn audience(mut self, audience: impl Into<String>) -> Self {
         self.audience = Some(audience.into());
@@ -131,10 +132,6 @@ impl ResourceServer {
     /// The access without the parts of a token.
     pub(crate) fn template(&self) -> &Access {
         &self.access
-    }
-
-    pub(crate) fn expected_audience(&self) -> &str {
-        self.audience.as_ref().unwrap_or(&self.resource)
     }
 
     /// Checks the settings for contradictions.

@@ -246,11 +246,13 @@ fn gates(
 ) -> (BTreeMap<ToolName, Gate>, Vec<Arc<str>>) {
     let (mut gates, mut foreign) = (BTreeMap::<ToolName, Gate>::new(), Vec::<Arc<str>>::new());
     let load = definitions.server.tool_name(LOAD_SKILL);
+    let prefix = format!("mcp__{}__", definitions.server);
     for skill in skills {
         for listed in skill.allowed_tools() {
-            let exposed = match listed.starts_with("mcp__") {
-                true => listed.to_owned(),
-                false => definitions.server.tool_name(listed),
+            let own = listed.strip_prefix(&prefix).unwrap_or(listed);
+            let exposed = match own.starts_with("mcp__") {
+                true => own.to_owned(),
+                false => definitions.tool_name(own),
             };
             let own = tools.offered().iter().find(|tool| *tool.name() == *exposed);
             let Some(own) = own.filter(|_| exposed != load) else {

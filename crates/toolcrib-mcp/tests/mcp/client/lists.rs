@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use serde_json::json;
 use tokio::time::Instant;
 use toolcrib_core::{
-    CancellationToken, Catalog, Identity, ListContext, Listing, ToolContext, ToolProvider as _,
-    unfence,
+    CancellationToken, Catalog, Identity, ListContext, Listing, Policy, Rule, ToolContext,
+    ToolProvider as _, unfence,
 };
 use toolcrib_engine::{OnFailure, TurnOptions};
 use toolcrib_mcp::{McpClient, McpClientBuilder};
@@ -219,6 +219,62 @@ async fn a_tool_of_two_names_is_offered_under_one_that_models_take() {
     let engine = engine().provider(Arc::new(client.clone())).build().unwrap();
     let result = once(&engine, tools[0].name(), json!({})).await;
     assert_eq!(*result.value, format!("{long}: {{}}"), "the way back is a map");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_has_the_name_and_the_description_that_the_operator_gives_it() {
+    let renamed = |client: McpClientBuilder| {
+        client.rename("git_log", "log").describe("git_log", "Lists commits.").include(["git_*"])
+    };
+    let (client, _server) = built(mock(&["git_log", "git_show", "log"]).client(renamed));
+    let tools = client.tools().await.unwrap();
+    assert_eq!(names(&tools), ["mcp__mock__log", "mcp__mock__git_show"]);
+    assert_eq!(tools[0].description(), "Lists commits.");
+    assert_eq!(client.tool_name("git_log"), "mcp__mock__log");
+    assert_eq!(client.tool_name("git_show"), "mcp__mock__git_show");
+    let engine = engine_of(&client, OnFailure::Fail);
+    let result = once(&engine, "mcp__mock__log", json!({})).await;
+    assert_eq!(&*result.value, "git_log: {}", "the server knows its own name only");
+    let unknown = once(&engine, "mcp__mock__git_log", json!({})).await;
+    assert_eq!(unknown.code.map(|code| code.as_str()), Some("not_available"));
+    // A rule that names the tool as the server does still applies.
+    let denied = Policy::of([Rule::deny("closed").tools(["mcp__mock__git_log"])]);
+    let engine = super::support::engine().provider(Arc::new(client.clone())).policy(denied);
+    assert_eq!(offered(&engine.build().unwrap()).await, ["mcp__mock__git_show"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_the_operator_has_given_belongs_to_no_other_tool_of_the_server() {
+    const LONG: &str = "a_name_with_which_the_name_of_the_server_has_more_than_64";
+    let renamed = |client: McpClientBuilder| {
+        client.rename("read", "load").describe("raed", "Reads.").rename("gone", "writes")
+    };
+    let (client, _server) = built(mock(&["read", "load", "write"]).client(renamed));
+    let catalog = client.catalog().await.unwrap();
+    assert_eq!(names(catalog.offered()), ["mcp__mock__load", "mcp__mock__write"]);
+    assert_eq!(
+        withheld_by_provider(&catalog),
+        ["mcp__mock__load: here, this is the name of the server's tool `read`"]
+    );
+    let result = once(&engine_of(&client, OnFailure::Fail), "mcp__mock__load", json!({})).await;
+    assert_eq!(&*result.value, "read: {}");
+    let unmatched = client.unmatched_patterns();
+    let unmatched: Vec<_> = unmatched.iter().map(ToString::to_string).collect();
+    assert!(unmatched[1].starts_with("`raed` in `tool` matches no tool"), "{unmatched:?}");
+    assert!(unmatched[1].contains("did you mean `read`?"), "{unmatched:?}");
+    for (own, name, problem) in [
+        ("a", "b!", "`b!` cannot be the name of the tool `a`"),
+        ("a", "", "`` cannot be the name of the tool `a`"),
+        ("a", LONG, "cannot be the name of the tool `a`"),
+        ("a", "read", "the tools `a` and `read` would both be called `read`"),
+        ("a", "same", "the tools `a` and `other` would both be called `same`"),
+    ] {
+        let client = move |client: McpClientBuilder| {
+            client.describe("read", "Reads.").rename("other", "same").rename(own, name)
+        };
+        let error = mock(&[]).client(client).build().unwrap_err().to_string();
+        assert!(error.contains(problem), "{error}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

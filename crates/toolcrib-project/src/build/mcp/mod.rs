@@ -15,7 +15,6 @@ use toolcrib_core::{Glob, Secret};
 use toolcrib_engine::{OnFailure, Redactor};
 use toolcrib_mcp::{
     McpClient, McpClientBuilder, ServerName, mcp_client,
-    oauth::OAuth,
     server::{FileOAuth, FileTimeouts, FileTools, Http, Stdio, Transport},
 };
 
@@ -646,6 +645,14 @@ fn with_settings(
     }
     if settings.skills {
         client = client.skills();
+    }
+    for tool in &settings.tools {
+        if let Some(name) = &tool.name {
+            client = client.rename(&*tool.own, &**name);
+        }
+        if let Some(description) = &tool.description {
+            client = client.describe(&*tool.own, &**description);
+        }
     }
     client.exclude(&settings.exclude).order(settings.order)
 }

@@ -9,13 +9,13 @@ use toolcrib_config::{Diagnostic, Located, Problems};
 
 pub(crate) use self::token_file::token_file;
 pub use self::{
-    settings::{ServeOAuth, ServeSettings, ServeToken, TlsFiles},
+    settings::{ServeEndpoint, ServeOAuth, ServeSettings, ServeToken, TlsFiles},
     token_file::{TokenError, TokenFile},
 };
 use super::secrets::report_undeclared;
 use crate::{
     bind::{grant::allowed_addresses, names::Names},
-    file::{OAuthSection, ServeSection, TlsSection, TokenSection},
+    file::{OAuthSection, ServeEndpointSection, ServeSection, TlsSection, TokenSection},
     user::secrets::ProjectSecrets,
 };
 
@@ -79,6 +79,16 @@ pub(crate) fn build_serving(
         drain: section.drain.unwrap_or(DRAIN),
         tls,
         oauth: section.oauth.as_ref().and_then(|oauth| build_oauth(oauth, names, problems)),
+        endpoints: section
+            .endpoints
+            .iter()
+            .filter_map(|ServeEndpointSection { name, personality }| {
+                let personality = personality.as_ref()?;
+                names.is_personality(personality, problems);
+                let (name, personality) = (Arc::clone(name), Arc::clone(&personality.value));
+                Some(ServeEndpoint { name, personality })
+            })
+            .collect(),
     }
 }
 

@@ -91,6 +91,18 @@ pub struct ServeSettings {
     pub tls: Option<TlsFiles>,
     /// The authorization server whose tokens it accepts.
     pub oauth: Option<ServeOAuth>,
+    /// The endpoints beside `/mcp`.
+    pub endpoints: Vec<ServeEndpoint>,
+}
+
+/// An endpoint `/mcp/NAME` with the menu of a personality, `[serve.endpoint.NAME]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServeEndpoint {
+    /// The end of its path.
+    pub name: Arc<str>,
+    /// The personality.
+    pub personality: Arc<str>,
 }
 
 /// The authorization server whose tokens a gateway accepts, `[serve.oauth]`.
