@@ -49,15 +49,16 @@ pub use toolcrib_store::ServerFinding;
 pub use self::user::private::folder_of_user;
 pub use self::{
     build::{
-        DeclaredHub, DeclaredModel, Prices, environment_model,
+        DeclaredHub, DeclaredModel, Prices, configured_model,
         mcp::server::McpServer,
         serve::{ServeOAuth, ServeSettings, ServeToken, TlsFiles, TokenError, TokenFile},
+        vendor_model,
     },
     error::LoadError,
     file::{PLUGIN_FILE, PROJECT_FILE},
     init::{
-        InitError, InitReport, PROJECT_FILE_SCHEMA, init, init_from, init_from_url,
-        init_with_browser,
+        InitError, InitReport, PROJECT_FILE_SCHEMA, ScratchProject, ScratchTools, init, init_from,
+        init_from_url, init_scratch, init_with_browser,
     },
     project::Project,
     read::{
@@ -68,6 +69,7 @@ pub use self::{
     user::{
         approvals::ProjectApprovals,
         lock::{LOCK_FILE, Lock, LockError, LockEvent, LockMode, PinChange, PinName},
+        models::{UserModels, UserModelsError},
         options::{LoadOptions, Mode},
         sessions::Sessions,
         trust::{

@@ -29,7 +29,8 @@ use crate::{
     problem::{Form, Problem},
     project::{
         load::{ChosenModel, Purpose, unless_cancelled, with_project},
-        turn::skills,
+        scratch::with_scratch,
+        turn::{project_flags, skills},
     },
     signals::TurnGuard,
 };
@@ -47,6 +48,7 @@ pub(super) async fn chat(
             "`chat` requires a terminal; use `toolcrib run`, and `toolcrib run -c` to continue",
         ));
     }
+    let global = &with_scratch(global, &args.scratch.with, !global.quiet, &cancellation).await?;
     let model = ChosenModel::from(&args.model);
     let token = cancellation.clone();
     fresh::judge(global, args.fresh, &model, &token, async |project| {
@@ -153,7 +155,7 @@ impl<'a> Chat<'a> {
         if let Some(session) = self.conversation.session()
             && !self.global.quiet
         {
-            output::chat_ends(session.id());
+            output::chat_ends(session.id(), &project_flags(self.global));
         }
         self.conversation.close().await;
         Ok(exit::FINE)
