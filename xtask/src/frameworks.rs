@@ -17,7 +17,7 @@ const FOLDER: &str = "examples/frameworks";
 /// Folders with programs, and the pages that show their snippets.
 const PAGES: [(&str, &str); 3] = [
     (FOLDER, "docs/frameworks.md"),
-    ("examples/restate", "docs/engines.md"),
+    ("examples/restate", "docs/frameworks.md"),
     ("examples/web-service", "docs/library.md"),
 ];
 

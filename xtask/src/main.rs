@@ -86,7 +86,7 @@ use crate::{
     steps::{
         API, ATTACKS, BENCH, BENCH_GATEWAY, BENCH_LOOPS, BLESS, BLESS_API, BLESS_CONFORMANCE, BOOK,
         CONFIGS, CONFORMANCE, COUNTS, CRASH, CRASH_TABLE, EXAMPLE, FRAMEWORKS, FULL, HARM, LINT,
-        ORACLE, OTLP, PACKAGE, PACKAGE_LICENSES, PACKAGE_MUSL, PEERS, PORTABLE, PROSE,
+        ORACLE, OTLP, PACKAGE, PACKAGE_LICENSES, PACKAGE_MUSL, PEERS, PICTURES, PORTABLE, PROSE,
         SANITIZE_BENCH, SEARCH_BENCH, SEARCH_CHOOSE, SHAPE, TEST,
     },
     workspace::Workspace,
@@ -113,6 +113,7 @@ Commands:
   conformance
             the official MCP suite, which it installs, on the gateway and the client, beside FastMCP's
             proxy, into docs/conformance.md; --bless removes expected failures that pass
+  pictures  a run at a terminal and the page of its trace, as docs/run-*.svg and docs/trace-*.svg, for the README
   configs   70 shapes of the files in which MCP clients declare servers
   harm      the tests of faults that were found from outside; fails if a kind of fault has none
   attacks   all tests in modules called `attacks`, with 10,000 rounds of random cases
@@ -167,6 +168,7 @@ fn main() -> ExitCode {
         ["conformance"] => CONFORMANCE,
         ["conformance", "--bless"] => BLESS_CONFORMANCE,
         ["configs"] => CONFIGS,
+        ["pictures"] => PICTURES,
         ["harm"] => HARM,
         ["attacks"] => ATTACKS,
         ["book"] => BOOK,

@@ -43,6 +43,7 @@ const CONFORMANCE_MATRIX: Step = Step { name: "conformance", check: conformance:
 const NEW_CONFORMANCE: Step = Step { name: "fewer failures", check: conformance::bless };
 const TESTS: Step = Step { name: "tests, examples, conformance", check: test_all };
 const LONG_TESTS: Step = Step { name: "long tests", check: long_tests };
+const PICTURES_WRITTEN: Step = Step { name: "pictures", check: pictures };
 const CONFIG_SHAPES: Step = Step { name: "shapes of files", check: config_shapes };
 const HARM_LISTED: Step = Step { name: "kinds of faults", check: harm::check_listed };
 const HARM_TEST: Step = Step { name: "faults", check: harm::test };
@@ -117,6 +118,7 @@ pub(crate) const PEERS: &[Step] = &[OTHERS, PEERS_TEST];
 pub(crate) const CONFORMANCE: &[Step] = &[OTHERS, SUITE, FASTMCP, CONFORMANCE_MATRIX];
 pub(crate) const BLESS_CONFORMANCE: &[Step] = &[OTHERS, SUITE, FASTMCP, NEW_CONFORMANCE];
 pub(crate) const HARM: &[Step] = &[HARM_LISTED, HARM_TEST];
+pub(crate) const PICTURES: &[Step] = &[PICTURES_WRITTEN];
 pub(crate) const CONFIGS: &[Step] = &[CONFIG_SHAPES];
 pub(crate) const ATTACKS: &[Step] = &[ATTACKS_TEST];
 pub(crate) const API: &[Step] = &[API_PAGES, PUBLIC_API];
@@ -259,6 +261,14 @@ fn long_tests(workspace: &Workspace) -> Result<(), Problem> {
 fn config_shapes(workspace: &Workspace) -> Result<(), Problem> {
     let args = ["test", "--package", "toolcrib-mcp", "--test", "mcp", "--", "configs::"];
     tests::run_in_turn(workspace.cargo(args), workspace)
+}
+
+/// Writes the pictures of the README, which the long tests compare.
+fn pictures(workspace: &Workspace) -> Result<(), Problem> {
+    let args = ["test", "--workspace", "--test", "cli", "--", "pictures::"];
+    let mut cargo = workspace.cargo(args);
+    cargo.env("TOOLCRIB_PICTURES", "1");
+    tests::run_in_turn(cargo, workspace)
 }
 
 /// The tests of the program with its feature `otlp`, which CI does not compile.

@@ -5,6 +5,7 @@ mod approvals;
 mod chat;
 mod check_server;
 mod clients;
+mod global;
 mod identity;
 mod init;
 mod lint;
@@ -12,6 +13,7 @@ mod lock;
 mod mcp;
 mod mcp_entry;
 mod menu;
+mod models;
 mod run;
 mod secret;
 mod serve;
@@ -23,7 +25,7 @@ mod work;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use clap_complete::Shell;
 
 pub(crate) use self::{
@@ -32,6 +34,7 @@ pub(crate) use self::{
     chat::ChatArgs,
     check_server::{AuthorsCall, CheckServerArgs},
     clients::InstallArgs,
+    global::GlobalArgs,
     identity::{Claim, IdentityArgs, Situation, claims},
     init::{InitArgs, InitKind},
     lint::{LintArgs, ToolsArgs},
@@ -39,7 +42,8 @@ pub(crate) use self::{
     mcp::McpCommand,
     mcp_entry::McpAddArgs,
     menu::{ExplainArgs, FindArgs, MenuArgs},
-    run::{ModelArgs, ResumeArgs, RunArgs},
+    models::{ModelsAddArgs, ModelsCommand},
+    run::{ModelArgs, ResumeArgs, RunArgs, ScratchArgs},
     secret::SecretCommand,
     serve::{HttpAddress, ServeArgs},
     sessions::{ExportArgs, ExportFormat, ListArgs, RunSession, SessionsCommand, ShowArgs},
@@ -99,7 +103,7 @@ Inspect it:
   tools    List all tools of a project, declared and remote, also withheld ones
   lint     Find tools that a model may confuse or misread, or that cost too much
   skills   List the skills of a project, install or remove one
-  models   List the configured models, and test whether each can be reached
+  models   List the configured models, test whether each can be reached, add or remove one
   mcp      List, test, call, add and remove the MCP servers of a project
   lock     Show and accept changed definitions of servers and hubs
   discover List the MCP servers that editors on this machine have configured
@@ -114,9 +118,6 @@ For shells, editors and packages:
 
 Options:
 {options}{after-help}";
-
-/// The heading of the options of every command.
-const GLOBAL: &str = "Global options";
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -149,69 +150,19 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// Options of every command.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct GlobalArgs {
-    /// The project's folder [default: the nearest folder upward with a toolcrib.toml]
-    #[arg(short, long, value_name = "DIR", global = true, help_heading = GLOBAL)]
-    pub(crate) project: Option<PathBuf>,
-    /// The folder for the project's state [default: .toolcrib in the project]
-    #[arg(long, value_name = "DIR", global = true, help_heading = GLOBAL)]
-    pub(crate) state: Option<PathBuf>,
-    /// The PostgreSQL database that stores sessions, instead of the project's own place. A password in
-    /// it is visible to others on this machine: `[sessions] store` takes a secret
-    #[arg(long, value_name = "URL", global = true, help_heading = GLOBAL)]
-    pub(crate) store: Option<String>,
-    /// Import the MCP servers of this `mcpServers` file. With --project they are added to the
-    /// project's servers; without it no project is needed. May be repeated
-    #[arg(long = "import", value_name = "FILE", global = true, help_heading = GLOBAL)]
-    pub(crate) imports: Vec<PathBuf>,
-    /// Ignore the project in the current folder (and its rules); use only the imported servers
-    #[arg(long, global = true, help_heading = GLOBAL)]
-    #[arg(requires = "imports", conflicts_with = "project")]
-    pub(crate) no_project: bool,
-    /// Start imported servers even where their child processes cannot be guaranteed to end with
-    /// them
-    #[arg(long, global = true, help_heading = GLOBAL, requires = "imports")]
-    pub(crate) allow_stray_children: bool,
-    /// Believe the hints of this imported server about the effects of its tools. May be repeated
-    #[arg(long = "trust", value_name = "NAME", global = true, help_heading = GLOBAL)]
-    #[arg(requires = "imports")]
-    pub(crate) trusted: Vec<String>,
-    /// Offer tools of this imported server that this lint rule withholds (see `toolcrib lint`). May be
-    /// repeated
-    #[arg(long, value_name = "NAME=RULE", value_parser = pair, global = true)]
-    #[arg(requires = "imports", help_heading = GLOBAL)]
-    pub(crate) lint_allow: Vec<(String, String)>,
-    /// For CI: refuse each server with a definition that differs from toolcrib.lock
-    #[arg(long, global = true, help_heading = GLOBAL)]
-    pub(crate) locked: bool,
-    /// Print one JSON object instead of text
-    #[arg(long, global = true, help_heading = GLOBAL)]
-    pub(crate) json: bool,
-    /// Print only the result
-    #[arg(short, long, global = true, help_heading = GLOBAL, conflicts_with = "verbose")]
-    pub(crate) quiet: bool,
-    /// Print results and reasons in full
-    #[arg(short, long, global = true, help_heading = GLOBAL)]
-    pub(crate) verbose: bool,
-    /// The folder from which a project is searched upward, instead of the current one. Not an
-    /// option: an editor names it.
-    #[arg(skip)]
-    pub(crate) search_from: Option<PathBuf>,
-}
+impl Cli {
+    /// The command line. The help of a command lists only the options that apply to it.
+    pub(crate) fn line() -> clap::Command {
+        global::hide_unused(Self::command())
+    }
 
-/// `NAME=VALUE`.
-fn pair(text: &str) -> Result<(String, String), String> {
-    let pair = text.split_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty());
-    let (name, value) = pair.ok_or("write NAME=RULE, such as files=hidden-markup")?;
-    Ok((name.to_owned(), value.to_owned()))
-}
-
-impl GlobalArgs {
-    /// Whether there is a project in addition to imported servers.
-    pub(crate) fn has_project(&self) -> bool {
-        self.project.is_some() || self.imports.is_empty()
+    /// Reads the command line of this process.
+    ///
+    /// # Errors
+    /// The problem, the requested help or the version.
+    pub(crate) fn read() -> Result<Self, clap::Error> {
+        let mut matches = Self::line().try_get_matches()?;
+        Self::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut Self::line()))
     }
 }
 
@@ -264,8 +215,9 @@ Examples:
   toolcrib run -c \"And the order before?\"
   toolcrib run --schema refund.json \"What was refunded for order 1042?\" | jq .cents
   toolcrib run --session refunds @message.txt
+  toolcrib run --with files \"What does this folder contain?\"
 
-Every run is a session, which `-c` and `--session` continue and `toolcrib sessions` lists. A session \
+Without a project, the tools are those of --with. Every run is a session, which `-c` and `--session` continue and `toolcrib sessions` lists. A session \
 belongs to the principal of `--as` and the tenant of `--tenant`. See docs/sessions.md.")]
     Run(RunArgs),
     /// Continue a run whose process was killed, where it stopped
@@ -288,8 +240,9 @@ Examples:
   toolcrib chat -p examples/support-desk
   toolcrib chat -c
   toolcrib chat --session refunds --skill billing
+  toolcrib chat --with web --with shop.db
 
-Ctrl-C ends the turn, Ctrl-D the chat. A chat is a session, which `-c` and `--session` continue, also \
+Without a project, the tools are those of --with. Ctrl-C ends the turn, Ctrl-D the chat. A chat is a session, which `-c` and `--session` continue, also \
 with `run`. /help lists the commands within the chat. See docs/cli.md#chat.")]
     Chat(ChatArgs),
     /// Call one tool, through the same pipe as a model's call
@@ -335,11 +288,12 @@ Examples:
   toolcrib install --client claude-code -p my-agent
   toolcrib install --client cursor --scope project --import servers.json
   toolcrib install --client vscode --dry-run
+  toolcrib install --client cursor --url https://tools.example/mcp --token-variable TOOLCRIB_TOKEN
   toolcrib install --client vscode --uninstall
 
 It shows the change first, and writes one entry: the absolute path of this program, and the arguments \
-of `serve`. Comments and layout of the file stay. No secret is written: variables of the environment \
-come from the client. See docs/clients.md.")]
+of `serve`; with --url, that of a gateway that runs already. Comments and layout of the file stay. No \
+secret is written: variables of the environment come from the client. See docs/clients.md.")]
     Install(InstallArgs),
     #[command(flatten)]
     Work(WorkCommand),
@@ -521,12 +475,21 @@ An installed skill is trusted: a model that activates it follows its instruction
         #[command(subcommand)]
         command: Option<SkillsCommand>,
     },
-    /// List the configured models, and test whether each can be reached
+    /// List the configured models, test whether each can be reached, add or remove one
     #[command(after_help = "\
 Examples:
+  toolcrib models add
   toolcrib models
-  toolcrib models -p my-agent --json")]
-    Models(OfflineArgs),
+  toolcrib models -p my-agent --json
+
+A run uses --model, else the project's model, else your default of `models add`, else the first model that \
+the environment configures. See docs/models.md.")]
+    Models {
+        #[command(flatten)]
+        look: OfflineArgs,
+        #[command(subcommand)]
+        command: Option<ModelsCommand>,
+    },
     /// List, test, call, add and remove the MCP servers of a project
     Mcp {
         #[command(subcommand)]
@@ -583,8 +546,6 @@ Examples:
     Completions {
         /// The shell
         shell: Shell,
-        #[command(flatten)]
-        _hidden: NoJson,
     },
     /// Print the manual page, or write those of all commands
     #[command(after_help = "\
@@ -595,8 +556,6 @@ Examples:
         /// Write the pages of all commands into this folder, which is created
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
-        #[command(flatten)]
-        _hidden: NoJson,
     },
     /// Print the JSON Schema of toolcrib.toml, for editors
     #[command(after_help = "\
@@ -649,20 +608,13 @@ pub(crate) enum SkillsCommand {
     },
 }
 
-/// Hides `--json` in the help of a command that refuses it. Its value is in [`GlobalArgs`].
-#[derive(Debug, Args)]
-pub(crate) struct NoJson {
-    #[arg(long, hide = true)]
-    json: bool,
-}
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;
 
     #[test]
     fn the_command_line_is_consistent() {
-        super::Cli::command().debug_assert();
+        super::Cli::line().debug_assert();
     }
 
     #[test]

@@ -39,7 +39,6 @@ mod trace;
 
 use std::{io, process::ExitCode, thread};
 
-use clap::Parser as _;
 use mimalloc::MiMalloc;
 use tokio::runtime::{Builder, Runtime};
 use toolcrib_core::CancellationToken;
@@ -58,7 +57,7 @@ fn main() -> ExitCode {
     commands::completions::answer();
     // First of all: an interrupt at any moment must end the program in an orderly way.
     let watching = signals::watch();
-    let exit = match Cli::try_parse() {
+    let exit = match Cli::read() {
         Ok(cli) => {
             let form = Form::of(&cli);
             start(cli, watching).unwrap_or_else(|problem| problem.report(form))

@@ -4,7 +4,6 @@ use std::env;
 
 use agent_client_protocol::ErrorCode;
 use clap::{
-    CommandFactory as _,
     builder::StyledStr,
     error::{ContextKind, ContextValue},
 };
@@ -13,7 +12,7 @@ use toolcrib_approvals::ApprovalError;
 use toolcrib_config::suggest;
 use toolcrib_core::{ApprovalStoreError, SessionStoreError, UnknownEventError};
 use toolcrib_engine::TurnError;
-use toolcrib_project::{Diagnostic, InstallError, LoadError};
+use toolcrib_project::{Diagnostic, InitError, InstallError, LoadError};
 
 use crate::{
     args::{Cli, Command},
@@ -128,6 +127,18 @@ impl From<Problem> for agent_client_protocol::Error {
         };
         let RunError { message, code: name, .. } = *problem.error;
         Self::new(code, message).data(serde_json::json!({ "code": name }))
+    }
+}
+
+impl From<InitError> for Problem {
+    fn from(error: InitError) -> Self {
+        match error {
+            InitError::AlreadyThere { .. }
+            | InitError::Unusable { .. }
+            | InitError::NotAFolder { .. }
+            | InitError::Foreign { .. } => Self::usage(error.to_string()),
+            error => Self::failed("unwritable", error.to_string()),
+        }
     }
 }
 
@@ -269,6 +280,6 @@ fn suggest_command(error: &mut clap::Error) {
 
 /// Whether the command is `run`, as far as the command line can be parsed.
 fn asks_for_run() -> bool {
-    let read = Cli::command().ignore_errors(true).try_get_matches();
+    let read = Cli::line().ignore_errors(true).try_get_matches();
     read.is_ok_and(|matches| matches.subcommand_name() == Some("run"))
 }

@@ -10,9 +10,13 @@ use std::{
 use toolcrib_capabilities::process::find_program;
 
 mod from;
+mod scratch;
 mod servers;
 
-pub use self::from::{InitReport, init_from, init_from_url};
+pub use self::{
+    from::{InitReport, init_from, init_from_url},
+    scratch::{ScratchProject, ScratchTools, init_scratch},
+};
 use crate::{
     file::PROJECT_FILE,
     read::owner::{ForeignFile, check_owner},

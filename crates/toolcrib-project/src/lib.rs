@@ -51,17 +51,18 @@ pub use toolcrib_store::ServerFinding;
 pub use self::private::folder_of_user;
 pub use self::{
     build::{
-        DeclaredHub, DeclaredModel, Prices, environment_model,
+        DeclaredHub, DeclaredModel, Prices, configured_model,
         mcp::server::McpServer,
         serve::{
             ServeEndpoint, ServeOAuth, ServeSettings, ServeToken, TlsFiles, TokenError, TokenFile,
         },
+        vendor_model,
     },
     error::LoadError,
     file::{PLUGIN_FILE, PROJECT_FILE},
     init::{
-        InitError, InitReport, PROJECT_FILE_SCHEMA, init, init_from, init_from_url,
-        init_with_browser,
+        InitError, InitReport, PROJECT_FILE_SCHEMA, ScratchProject, ScratchTools, init, init_from,
+        init_from_url, init_scratch, init_with_browser,
     },
     private::vault::{Vault, VaultError},
     project::{Project, plan::ProjectPlan},
@@ -73,6 +74,7 @@ pub use self::{
     user::{
         approvals::ProjectApprovals,
         lock::{LOCK_FILE, Lock, LockError, LockEvent, LockMode, PinChange, PinName},
+        models::{UserModels, UserModelsError},
         options::{LoadOptions, Mode},
         sessions::Sessions,
         trust::{

@@ -1,4 +1,4 @@
-//! Sessions of an agent as virtual objects of Restate. The guide is `docs/engines.md`.
+//! Sessions of an agent as virtual objects of Restate. The guide is `docs/frameworks.md`.
 //!
 //! `example-restate ADDRESS FOLDER API` serves at an address, stores sessions in a folder, and reaches a
 //! model at `API/v1` and effects at `API/effect`.

@@ -4,14 +4,12 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{ModelArgs, NoJson, Situation, run::timeout};
+use super::{ModelArgs, Situation, run::timeout};
 
 #[derive(Debug, Args)]
 // The editor begins and loads the sessions.
 #[command(mut_arg("session", |arg| arg.hide(true)))]
 pub(crate) struct AcpArgs {
-    #[command(flatten)]
-    pub(crate) _hidden: NoJson,
     #[command(flatten)]
     pub(crate) model: ModelArgs,
     #[command(flatten)]

@@ -16,6 +16,13 @@ pub(crate) struct InstallArgs {
     /// The name of the entry
     #[arg(long, default_value = "toolcrib")]
     pub(crate) name: String,
+    /// Add the gateway at this URL, which runs already, instead of one that the client starts
+    #[arg(long, value_name = "URL", conflicts_with_all = ["principal", "tenant", "personality", "uninstall"])]
+    pub(crate) url: Option<String>,
+    /// The environment variable with the token of --url, which the client reads [default: none: the
+    /// client logs in]
+    #[arg(long, value_name = "NAME", requires = "url", value_parser = variable)]
+    pub(crate) token_variable: Option<String>,
     /// Replace an entry of this name that `install` did not write
     #[arg(long)]
     pub(crate) replace: bool,
@@ -36,4 +43,13 @@ pub(crate) struct InstallArgs {
     /// Serve with this personality of the project [default: the one named default]
     #[arg(long, value_name = "PERSONALITY")]
     pub(crate) personality: Option<String>,
+}
+
+/// The name of an environment variable.
+fn variable(name: &str) -> Result<String, &'static str> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    match !name.is_empty() && name.chars().all(is_name) {
+        true => Ok(name.to_owned()),
+        false => Err("write the name of a variable, of letters, digits and `_`"),
+    }
 }

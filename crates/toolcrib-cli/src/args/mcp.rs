@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-use super::{CallArgs, IdentityArgs, McpAddArgs, NoJson, OfflineArgs};
+use super::{CallArgs, IdentityArgs, McpAddArgs, OfflineArgs};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpCommand {
@@ -62,8 +62,6 @@ most two files of 1 MiB for each server.")]
         /// Show only this many of the last lines
         #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 100)]
         lines: usize,
-        #[command(flatten)]
-        _hidden: NoJson,
     },
     /// Call a tool by its name on the server, through the same pipe as a model's call
     #[command(after_help = "\

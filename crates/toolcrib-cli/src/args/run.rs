@@ -21,6 +21,16 @@ pub(crate) struct ModelArgs {
     pub(crate) base_url: Option<String>,
 }
 
+/// The tools of a conversation without a project.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct ScratchArgs {
+    /// Without a project: give the agent the files of this folder (files), web pages (web), a SQLite
+    /// database (FILE.db) or an HTTP API (the file or URL of its OpenAPI document). A person approves
+    /// what changes something. May be repeated [default: no tools]
+    #[arg(long, value_name = "TOOLS")]
+    pub(crate) with: Vec<String>,
+}
+
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RunArgs {
     /// The message to the agent, several words are joined; @FILE reads a file; `-`, or no message,
@@ -42,6 +52,8 @@ pub(crate) struct RunArgs {
     pub(crate) situation: Situation,
     #[command(flatten)]
     pub(crate) session: RunSession,
+    #[command(flatten)]
+    pub(crate) scratch: ScratchArgs,
     /// Write every event to this file as JSON Lines; - is standard error and implies --quiet. An
     /// existing file is replaced; inside the project's and the state folder only if it is named
     /// *.jsonl, *.ndjson or *.log
@@ -103,6 +115,7 @@ impl ResumeArgs {
             tool_choices: Vec::new(),
             situation: Situation { session, whom, claims, ..Situation::default() },
             session: RunSession::default(),
+            scratch: ScratchArgs::default(),
             events,
             record: None,
             schema: None,

@@ -9,15 +9,13 @@ use std::{
 
 use clap::Args;
 
-use super::{Claim, NoJson, run::timeout};
+use super::{Claim, run::timeout};
 
 /// The default address: this machine alone.
 const DEFAULT_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8808);
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
-    #[command(flatten)]
-    pub(crate) _hidden: NoJson,
     /// Serve over HTTP at this address [default: 127.0.0.1:8808]; a number alone is a port of this
     /// machine. An address that other machines can reach must be written out
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:8808")]

@@ -7,7 +7,7 @@ mod write;
 
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 pub(crate) use self::{
     edit::{EditError, masked, with_entry, without_entry},
@@ -63,6 +63,44 @@ enum Form {
     Opencode,
 }
 
+/// The form of an entry of a server at a URL.
+#[derive(Debug, Clone, Copy)]
+struct Remote {
+    /// The key of the URL.
+    url: &'static str,
+    /// The other keys.
+    others: &'static [(&'static str, &'static str)],
+    token: Token,
+}
+
+/// How an entry refers to the environment variable with the token of a server.
+#[derive(Debug, Clone, Copy)]
+enum Token {
+    /// In the header `Authorization`, between these two texts.
+    Header(&'static str, &'static str),
+    /// By its name, as the value of this key.
+    Key(&'static str),
+    /// The file has no variables.
+    None,
+}
+
+impl Remote {
+    const fn new(
+        url: &'static str,
+        others: &'static [(&'static str, &'static str)],
+        token: Token,
+    ) -> Option<Self> {
+        Some(Self { url, others, token })
+    }
+}
+
+/// The key that tells a server at a URL from a program.
+const HTTP: &[(&str, &str)] = &[("type", "http")];
+
+/// `${NAME}` and `${env:NAME}`.
+const PLAIN: Token = Token::Header("${", "}");
+const ENV: Token = Token::Header("${env:", "}");
+
 /// The facts about a client.
 struct Facts {
     id: &'static str,
@@ -74,6 +112,8 @@ struct Facts {
     key: &'static str,
     format: Format,
     form: Form,
+    /// `None` if the file has no servers at a URL.
+    remote: Option<Remote>,
 }
 
 impl Client {
@@ -101,6 +141,7 @@ impl Client {
             key: "mcpServers",
             format: Format::Json,
             form: Form::Plain,
+            remote: None,
         };
         match self {
             Self::ClaudeCode => Facts {
@@ -109,6 +150,7 @@ impl Client {
                 user: Place::home(&[".claude.json"]).or_in("CLAUDE_CONFIG_DIR", ".claude.json"),
                 project: Some(".mcp.json"),
                 form: Form::Typed("stdio"),
+                remote: Remote::new("url", HTTP, PLAIN),
                 ..json
             },
             Self::ClaudeDesktop => Facts {
@@ -122,6 +164,7 @@ impl Client {
                 title: "Cursor",
                 user: Place::home(&[".cursor/mcp.json"]),
                 project: Some(".cursor/mcp.json"),
+                remote: Remote::new("url", &[], ENV),
                 ..json
             },
             Self::Vscode => Facts {
@@ -131,12 +174,14 @@ impl Client {
                 project: Some(".vscode/mcp.json"),
                 key: "servers",
                 form: Form::Typed("stdio"),
+                remote: Remote::new("url", HTTP, ENV),
                 ..json
             },
             Self::Windsurf => Facts {
                 id: "windsurf",
                 title: "Windsurf",
                 user: Place::home(&[".codeium/windsurf/mcp_config.json"]),
+                remote: Remote::new("serverUrl", &[], ENV),
                 ..json
             },
             Self::Cline => Facts {
@@ -146,6 +191,7 @@ impl Client {
                     "Code/User/globalStorage/saoudrizwan.claude-dev/settings/",
                     "cline_mcp_settings.json"
                 )]),
+                remote: Remote::new("url", &[("type", "streamableHttp")], Token::None),
                 ..json
             },
             Self::Gemini => Facts {
@@ -153,6 +199,7 @@ impl Client {
                 title: "Gemini CLI",
                 user: Place::home(&[".gemini/settings.json"]),
                 project: Some(".gemini/settings.json"),
+                remote: Remote::new("httpUrl", &[], PLAIN),
                 ..json
             },
             Self::Copilot => Facts {
@@ -161,6 +208,7 @@ impl Client {
                 user: Place::home(&[".copilot/mcp-config.json"])
                     .or_in("COPILOT_HOME", "mcp-config.json"),
                 form: Form::Typed("local"),
+                remote: Remote::new("url", HTTP, Token::None),
                 ..json
             },
             Self::Zed => Facts {
@@ -170,6 +218,7 @@ impl Client {
                 project: Some(".zed/settings.json"),
                 key: "context_servers",
                 form: Form::Zed,
+                remote: Remote::new("url", &[], Token::None),
                 ..json
             },
             Self::Opencode => Facts {
@@ -179,6 +228,7 @@ impl Client {
                 project: Some("opencode.json"),
                 key: "mcp",
                 form: Form::Opencode,
+                remote: Remote::new("url", &[("type", "remote")], Token::Header("{env:", "}")),
                 ..json
             },
             Self::Codex => Facts {
@@ -188,6 +238,7 @@ impl Client {
                 project: Some(".codex/config.toml"),
                 key: "mcp_servers",
                 format: Format::Toml,
+                remote: Remote::new("url", &[], Token::Key("bearer_token_env_var")),
                 ..json
             },
         }
@@ -236,6 +287,52 @@ impl Client {
             }
         }
     }
+
+    /// The entry for a server at a URL. The token is in the environment variable of this name, which the
+    /// client reads.
+    pub(crate) fn remote_entry(
+        self,
+        url: &str,
+        variable: Option<&str>,
+    ) -> Result<Value, RemoteError> {
+        let Facts { title, form, remote, .. } = self.facts();
+        let Remote { url: key, others, token } = remote.ok_or(RemoteError::NoServers { title })?;
+        let mut entry: Map<_, _> =
+            others.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect();
+        entry.insert(key.to_owned(), json!(url));
+        match (variable, token) {
+            (None, _) => {}
+            (Some(variable), Token::Header(before, after)) => {
+                let header = format!("Bearer {before}{variable}{after}");
+                entry.insert("headers".to_owned(), json!({ "Authorization": header }));
+            }
+            (Some(variable), Token::Key(key)) => {
+                entry.insert(key.to_owned(), json!(variable));
+            }
+            (Some(_), Token::None) => return Err(RemoteError::NoVariables { title }),
+        }
+        match form {
+            Form::Typed("local") => drop(entry.insert("tools".to_owned(), json!(["*"]))),
+            Form::Opencode => drop(entry.insert("enabled".to_owned(), json!(true))),
+            _ => {}
+        }
+        Ok(Value::Object(entry))
+    }
+}
+
+/// Why a client has no entry of a server at a URL.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RemoteError {
+    #[error(
+        "the file of {title} has no servers at a URL; add the gateway as a connector in its settings, \
+         which needs `[serve.oauth]` in the gateway's project"
+    )]
+    NoServers { title: &'static str },
+    #[error(
+        "the file of {title} has no variables, and `install` writes no token; leave out \
+         `--token-variable`, and add the header `Authorization` to the entry by hand"
+    )]
+    NoVariables { title: &'static str },
 }
 
 #[cfg(test)]

@@ -27,7 +27,8 @@ use crate::{
     problem::{Form, Problem},
     project::{
         load::{ChosenModel, unless_cancelled, with_fresh_project},
-        turn::skills,
+        scratch::with_scratch,
+        turn::{project_flags, skills},
     },
     signals::TurnGuard,
 };
@@ -45,6 +46,7 @@ pub(super) async fn chat(
             "`chat` requires a terminal; use `toolcrib run`, and `toolcrib run -c` to continue",
         ));
     }
+    let global = &with_scratch(global, &args.scratch.with, !global.quiet, &cancellation).await?;
     let model = ChosenModel::from(&args.model);
     let token = cancellation.clone();
     let judge = async |project: &Project| {
@@ -151,7 +153,7 @@ impl<'a> Chat<'a> {
         if let Some(session) = self.conversation.session()
             && !self.global.quiet
         {
-            output::chat_ends(session.id());
+            output::chat_ends(session.id(), &project_flags(self.global));
         }
         self.conversation.close().await;
         Ok(exit::FINE)

@@ -3,7 +3,7 @@
 
 use std::env;
 
-use clap::{Arg, Command, CommandFactory as _, Parser as _};
+use clap::{Arg, Command, Parser as _};
 use clap_complete::{
     CompleteEnv, Shell,
     engine::{ArgValueCandidates, CompletionCandidate},
@@ -52,7 +52,7 @@ pub(super) fn completions(global: &GlobalArgs, shell: Shell) -> Result<Exit, Pro
 
 /// Answers a shell that requests candidates, and then ends the process; otherwise does nothing.
 pub(crate) fn answer() {
-    CompleteEnv::with_factory(|| with_candidates(Cli::command())).var(VARIABLE).complete();
+    CompleteEnv::with_factory(|| with_candidates(Cli::line())).var(VARIABLE).complete();
 }
 
 fn with_candidates(command: Command) -> Command {

@@ -2,7 +2,6 @@
 
 use std::{fs, path::Path};
 
-use clap::CommandFactory as _;
 use clap_mangen::Man;
 use toolcrib_project::PROJECT_FILE_SCHEMA;
 
@@ -17,13 +16,13 @@ pub(super) fn man(global: &GlobalArgs, dir: Option<&Path>) -> Result<Exit, Probl
     refuse_json(global, "man")?;
     let Some(dir) = dir else {
         let mut page = Vec::new();
-        Man::new(Cli::command())
+        Man::new(Cli::line())
             .render(&mut page)
             .map_err(|error| Problem::failed("internal", error.to_string()))?;
         output::raw(&page);
         return Ok(exit::FINE);
     };
-    fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(Cli::command(), dir)).map_err(
+    fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(Cli::line(), dir)).map_err(
         |error| {
             let message =
                 format!("the manual pages cannot be written to {}: {error}", dir.display());

@@ -1,20 +1,19 @@
 //! `toolcrib init`: a small project that runs at once.
 
 use serde_json::json;
-use toolcrib_capabilities::http::{HttpClient, HttpRequest, Url};
 use toolcrib_core::CancellationToken;
-use toolcrib_project::{InitError, InitReport};
+use toolcrib_project::InitReport;
 
 use crate::{
     args::{GlobalArgs, InitArgs, InitKind},
     exit::{self, Exit},
     output,
     problem::Problem,
-    project::own_edit::OwnEdit,
+    project::{
+        document::{fetched, is_url},
+        own_edit::OwnEdit,
+    },
 };
-
-/// The limit on a fetched document, in bytes.
-const MAX_DOCUMENT: usize = 32 * 1024 * 1024;
 
 pub(super) async fn init(
     global: &GlobalArgs,
@@ -22,8 +21,7 @@ pub(super) async fn init(
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
     refuse_flags(global)?;
-    let url = args.from.as_ref().and_then(|from| from.to_str());
-    let url = url.filter(|from| from.starts_with("http://") || from.starts_with("https://"));
+    let url = args.from.as_ref().and_then(|from| from.to_str()).filter(|from| is_url(from));
     let edit = OwnEdit::of_new(&args.dir, &cancellation);
     let begun = match &args.from {
         Some(from) => match url {
@@ -39,13 +37,7 @@ pub(super) async fn init(
         }
         .map(InitReport::from),
     };
-    let InitReport { files: written, notices, .. } = begun.map_err(|error| match error {
-        InitError::AlreadyThere { .. }
-        | InitError::Unusable { .. }
-        | InitError::NotAFolder { .. }
-        | InitError::Foreign { .. } => Problem::usage(error.to_string()),
-        error => Problem::failed("unwritable", error.to_string()),
-    })?;
+    let InitReport { files: written, notices, .. } = begun?;
     edit.trust();
     if !global.quiet {
         notices.iter().for_each(|notice| output::notice(notice));
@@ -78,22 +70,4 @@ fn refuse_flags(global: &GlobalArgs) -> Result<(), Problem> {
         ))),
         None => Ok(()),
     }
-}
-
-/// An OpenAPI document from a URL, and the URL at which it was found. This machine is permitted: the
-/// user typed its name.
-async fn fetched(url: &str, cancellation: &CancellationToken) -> Result<(Url, String), Problem> {
-    let failed = |problem: String| Problem::failed("not_fetched", format!("{url}: {problem}"));
-    let local = ["127.0.0.0/8", "::1/128"].into_iter().filter_map(|net| net.parse().ok());
-    let client = HttpClient::builder().allow_addresses(local).build();
-    let mut request = HttpRequest::get(url);
-    request.max_body_bytes = MAX_DOCUMENT;
-    let response =
-        client.send(request, cancellation).await.map_err(|error| failed(error.to_string()))?;
-    if !response.status.is_success() {
-        return Err(failed(format!("the server answered {}", response.status)));
-    }
-    let text = String::from_utf8(response.body.to_vec())
-        .map_err(|_| failed("the document is not UTF-8 text".to_owned()))?;
-    Ok((response.final_url, text))
 }

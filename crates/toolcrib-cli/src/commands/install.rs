@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use toolcrib_capabilities::http::parse_url;
 use toolcrib_core::{CancellationToken, Digest};
 use toolcrib_mcp::ServerName;
 
@@ -36,6 +37,15 @@ pub(super) async fn install(
                 "`--uninstall` removes the entry as it is; leave out `--import`",
             ));
         }
+        Vec::new()
+    } else if let Some(url) = &args.url {
+        if global.project.is_some() || !global.imports.is_empty() || global.state.is_some() {
+            return Err(Problem::usage(
+                "the gateway at `--url` has its own project; leave out `--project`, `--state` and \
+                 `--import`",
+            ));
+        }
+        check_url(url)?;
         Vec::new()
     } else {
         // A client shows little of the errors of a server that does not start.
@@ -124,21 +134,23 @@ impl<'a> Target<'a> {
 
     /// The file with the entry.
     fn entry(&self, words: &[String]) -> Result<Change, Problem> {
-        let InstallArgs { client, name, .. } = self.args;
-        let this = env::current_exe().and_then(|program| program.canonicalize());
-        let this = this.map_err(|error| {
-            Problem::failed("no_program", format!("the path of this program is not known: {error}"))
-        })?;
-        refuse_cache(&this)?;
-        // Otherwise the gateway would start itself, without end.
+        let InstallArgs { client, name, url, token_variable, .. } = self.args;
         let file = utf8(&self.file)?;
-        if words.contains(&file) {
-            return Err(Problem::usage(format!(
-                "{file} is imported and would contain Toolcrib itself; copy its servers to another \
-                 file, and import that"
-            )));
-        }
-        let entry = client.entry(&utf8(&this)?, words);
+        let entry = match url {
+            Some(url) => client
+                .remote_entry(url, token_variable.as_deref())
+                .map_err(|error| Problem::usage(error.to_string()))?,
+            None => {
+                // Otherwise the gateway would start itself, without end.
+                if words.contains(&file) {
+                    return Err(Problem::usage(format!(
+                        "{file} is imported and would contain Toolcrib itself; copy its servers to \
+                         another file, and import that"
+                    )));
+                }
+                client.entry(&this_program()?, words)
+            }
+        };
         let edited = with_entry(client.format(), self.text(), client.key(), name, &entry);
         let (text, known) = edited.map_err(|error| self.unfit(&error))?;
         let record = self.records.find(&self.file, name)?;
@@ -285,6 +297,28 @@ impl<'a> Target<'a> {
             "file_invalid",
             format!("{} {error}; nothing was written", self.file.display()),
         )
+    }
+}
+
+/// The absolute path of this program.
+fn this_program() -> Result<String, Problem> {
+    let this = env::current_exe().and_then(|program| program.canonicalize());
+    let this = this.map_err(|error| {
+        Problem::failed("no_program", format!("the path of this program is not known: {error}"))
+    })?;
+    refuse_cache(&this)?;
+    utf8(&this)
+}
+
+/// Refuses what is not the URL of a gateway, or contains a secret, which would be written.
+fn check_url(url: &str) -> Result<(), Problem> {
+    let parsed = parse_url(url).map_err(|error| Problem::usage(format!("`--url`: {error}")))?;
+    match parsed.query() {
+        Some(_) => Err(Problem::usage(
+            "`--url`: a parameter may be a secret, which `install` does not write; name the variable \
+             with the token by `--token-variable`",
+        )),
+        None => Ok(()),
     }
 }
 

@@ -89,7 +89,9 @@ pub(crate) async fn dispatch(cli: Cli, cancellation: CancellationToken) -> Resul
         Command::Completions { shell, .. } => completions::completions(&global, shell),
         Command::Man { dir, .. } => generate::man(&global, dir.as_deref()),
         Command::Schema => Ok(generate::schema()),
-        Command::Models(look) => models::models(&global, look, cancellation).await,
+        Command::Models { look, command } => {
+            models::models(&global, look, command, cancellation).await
+        }
         Command::Check(look) => check::check(&global, look, cancellation).await,
         Command::Trust(args) => trust::trust(&global, args, cancellation).await,
         Command::Init(args) => init::init(&global, &args, cancellation).await,

@@ -1,5 +1,7 @@
 //! `toolcrib models`: the configured models, and whether they can be reached.
 
+mod add;
+
 use std::{collections::HashSet, sync::Arc};
 
 use futures_util::future::join_all;
@@ -8,9 +10,9 @@ use toolcrib_models::Vendor;
 use toolcrib_project::{Project, find};
 
 use crate::{
-    args::{GlobalArgs, OfflineArgs},
+    args::{GlobalArgs, ModelsCommand, OfflineArgs},
     exit::{self, Exit},
-    host::candidate::{Candidate, candidates, named},
+    host::candidate::{Candidate, candidates, first, named},
     output::{self, ListedModel, ModelState},
     problem::Problem,
     project::load::{ChosenModel, Purpose, load, unless_cancelled},
@@ -19,39 +21,27 @@ use crate::{
 pub(super) async fn models(
     global: &GlobalArgs,
     look: OfflineArgs,
+    command: Option<ModelsCommand>,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
+    if let Some(command) = command {
+        return add::change(global, look, command, &cancellation).await;
+    }
     let project = project(global, look, &cancellation).await?;
     let named = project.as_ref().and_then(named);
-    let candidates = candidates(project.as_ref());
-    let first = candidates.iter().position(|candidate| candidate.model.no_key().is_none());
-    let first = first.filter(|_| named.is_none());
+    let candidates = candidates(project.as_ref())?;
+    let first = first(&candidates).filter(|_| named.is_none());
 
     let held = project.as_ref().and_then(Project::held);
-    let asked = join_all(candidates.into_iter().map(async |candidate| {
-        if look.offline {
-            return (candidate, ModelState::NotAsked("offline".to_owned()));
-        }
-        match held.filter(|_| candidate.of_project) {
-            Some(reason) => (candidate, ModelState::NotAsked(reason.to_owned())),
-            None => {
-                let (candidate, answer) = candidate.ask().await;
-                (candidate, answer.map_or_else(ModelState::Unreachable, ModelState::Reachable))
-            }
-        }
-    }));
-    let asked = unless_cancelled(asked, &cancellation).await?;
+    let asked = candidates.into_iter().enumerate().map(|(at, candidate)| {
+        let held = held.filter(|_| candidate.of_project);
+        let reason = if look.offline { Some("offline") } else { held };
+        asked(candidate, reason, first == Some(at))
+    });
+    let asked = unless_cancelled(join_all(asked), &cancellation).await?;
     let mut names = HashSet::new();
     let mut listed: Vec<_> = asked
         .into_iter()
-        .enumerate()
-        .map(|(at, (Candidate { name, origin, model, .. }, state))| ListedModel {
-            name,
-            origin: Some(origin),
-            model: Some(model),
-            state,
-            is_default: first == Some(at),
-        })
         // The project and the environment may name the same model.
         .filter(|one| names.insert(Arc::clone(&one.name)))
         .collect();
@@ -63,6 +53,19 @@ pub(super) async fn models(
         output::models(named.as_deref(), &listed, global.quiet);
     }
     Ok(exit::FINE)
+}
+
+/// A model of the list, queried unless there is a reason not to.
+async fn asked(candidate: Candidate, held: Option<&str>, is_default: bool) -> ListedModel {
+    let (candidate, state) = match held {
+        Some(reason) => (candidate, ModelState::NotAsked(reason.to_owned())),
+        None => {
+            let (candidate, answer) = candidate.ask().await;
+            (candidate, answer.map_or_else(ModelState::Unreachable, ModelState::Reachable))
+        }
+    };
+    let Candidate { name, origin, model, .. } = candidate;
+    ListedModel { name, origin: Some(origin), model: Some(model), state, is_default }
 }
 
 /// The project, if there is one: models can be listed without.
@@ -93,10 +96,11 @@ fn not_configured(listed: &[ListedModel]) -> Vec<ListedModel> {
             origin: None,
             model: None,
             state: ModelState::NotConfigured(if vendor.needs_key() {
-                format!("set {}", vendor.key_variables().join(" or "))
+                let variables = vendor.key_variables().join(" or ");
+                format!("run `toolcrib models add {vendor}`, or set {variables}")
             } else {
                 let variable = vendor.base_url_variable();
-                format!("set {variable}, or name a model: --model {vendor}:MODEL")
+                format!("run `toolcrib models add {vendor}:MODEL`, or set {variable}")
             }),
             is_default: false,
         })

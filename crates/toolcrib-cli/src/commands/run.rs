@@ -30,6 +30,7 @@ use crate::{
     problem::Problem,
     project::{
         load::{ChosenModel, unless_cancelled, with_fresh_project},
+        scratch::with_scratch,
         turn::{export_spans, project_flags, turn_options},
     },
 };
@@ -49,6 +50,7 @@ pub(super) async fn run(
     }
     let (is_used, tells) = (is_attached || is_message, tells(global, &args));
     let message = message(&args.words, &cancellation).await?;
+    let global = &with_scratch(global, &args.scratch.with, tells, &cancellation).await?;
     let outcome = begin(global, args, Some(message), cancellation).await;
     // At the end: text of a pipe may come late.
     if tells && !is_used && has_input() {

@@ -4,16 +4,14 @@ use std::io::{self, IsTerminal as _};
 
 use serde_json::json;
 use toolcrib_core::CancellationToken;
-use toolcrib_engine::Redactor;
 use toolcrib_project::{Vault, VaultError};
 
 use crate::{
     args::{GlobalArgs, SecretCommand},
     exit::{self, Exit},
-    host::call_arguments::read_stdin,
+    host::secret_value,
     output,
     problem::Problem,
-    project::load::{blocking, unless_cancelled},
 };
 
 pub(super) async fn secret(
@@ -38,9 +36,7 @@ pub(super) async fn secret(
         }
         SecretCommand::Set { name } => {
             let value = value(checked(&name)?, &cancellation).await?;
-            // One that is too short could not be redacted.
-            let learned = Redactor::default().learn(&value);
-            learned.map_err(|_| Problem::usage("a secret has at least 4 characters"))?;
+            secret_value::check(&value)?;
             vault.set(&name, &value).map_err(|error| failed(&error))?;
             done(global, &name, "stored");
         }
@@ -66,15 +62,9 @@ fn checked(name: &str) -> Result<&str, Problem> {
 /// The value, from the terminal or standard input.
 async fn value(name: &str, cancellation: &CancellationToken) -> Result<String, Problem> {
     if !io::stdin().is_terminal() {
-        let text = read_stdin(cancellation).await?;
-        let text =
-            text.strip_suffix('\n').map_or(&*text, |text| text.strip_suffix('\r').unwrap_or(text));
-        return Ok(text.to_owned());
+        return secret_value::from_stdin(cancellation).await;
     }
-    let prompt = format!("Value of {name} (not shown): ");
-    let reading = blocking(move || rpassword::prompt_password(prompt));
-    let read = unless_cancelled(reading, cancellation).await??;
-    read.map_err(|error| Problem::failed("terminal_failed", format!("the terminal: {error}")))
+    secret_value::prompt(format!("Value of {name} (not shown): "), cancellation).await
 }
 
 fn done(global: &GlobalArgs, name: &str, what: &str) {

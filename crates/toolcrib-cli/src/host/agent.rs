@@ -51,7 +51,7 @@ pub(crate) async fn agent(
         builder = builder.model(project.prices().of(served.model));
     } else if project.model().is_none() {
         let first = first_configured(project).await?;
-        if tells {
+        if tells && !first.is_users {
             output::chosen_model(first.model.name(), &first.origin);
         }
         builder = builder.model(project.prices().of(first.model));

@@ -2,9 +2,12 @@
 
 use std::{ptr, sync::Arc};
 
+use toolcrib_config::suggest::quoted;
 use toolcrib_core::{Model as _, ModelError};
 use toolcrib_models::{ModelName, Vendor, VendorModel};
-use toolcrib_project::{DeclaredModel, PROJECT_FILE, Project, environment_model};
+use toolcrib_project::{
+    DeclaredModel, PROJECT_FILE, Project, UserModels, UserModelsError, configured_model,
+};
 
 use crate::problem::Problem;
 
@@ -19,44 +22,54 @@ pub(crate) struct Candidate {
     pub(crate) any: bool,
     /// Whether the project names it, so that trust is required.
     pub(crate) of_project: bool,
+    /// Whether it is the default of this user.
+    pub(crate) is_users: bool,
 }
 
 /// The placeholder for the model if only the server is known.
 const ANY: &str = "?";
 
+/// The source of the user's default model, and of other models of vendors that the user has added.
+const DEFAULT: &str = "your default";
+const ADDED: &str = "your models";
+
 /// The model of a run that names none.
 pub(crate) async fn first_configured(project: &Project) -> Result<Candidate, Problem> {
-    let (usable, unusable): (Vec<_>, Vec<_>) =
-        candidates(Some(project)).into_iter().partition(|one| one.model.no_key().is_none());
-    let Some(first) = usable.into_iter().next() else {
-        let unusable: Vec<_> = unusable
-            .iter()
-            .filter_map(|one| Some(format!("{}: {}", one.name, one.model.no_key()?)))
-            .collect();
-        let none = match unusable.as_slice() {
-            [] => "none is configured".to_owned(),
-            reasons => format!("none can be used ({})", reasons.join("; ")),
-        };
-        let variables: Vec<_> = Vendor::ALL
-            .into_iter()
-            .filter_map(|vendor| {
-                let key = vendor.key_variables().last().copied();
-                if vendor.needs_key() { key } else { Some(vendor.base_url_variable()) }
-            })
-            .collect();
-        return Err(Problem::usage(format!(
-            "no model is named, and {none}; set {}, or name one with `--model`; a scripted model \
-             needs no key: `--model script:FILE`",
-            variables.join(" or ")
-        )));
+    let mut all = candidates(Some(project))?;
+    match first(&all) {
+        Some(first) => all.swap_remove(first).known().await,
+        None => Err(none_usable(&all)),
+    }
+}
+
+fn none_usable(all: &[Candidate]) -> Problem {
+    let reason = |one: &Candidate| Some(format!("{}: {}", one.name, one.model.no_key()?));
+    let reasons: Vec<_> = all.iter().filter_map(reason).collect();
+    let none = match reasons.as_slice() {
+        [] => "none is configured".to_owned(),
+        reasons => format!("none can be used ({})", reasons.join("; ")),
     };
-    first.known().await
+    let variable = |vendor: Vendor| match vendor.key_variables().last() {
+        Some(key) if vendor.needs_key() => *key,
+        _ => vendor.base_url_variable(),
+    };
+    Problem::usage(format!(
+        "no model is named, and {none}; run `toolcrib models add`, or set {}, or name one with \
+         `--model`; a scripted model needs no key: `--model script:FILE`",
+        Vendor::ALL.map(variable).join(" or ")
+    ))
+}
+
+/// The position of the model that a run without a named one uses: the first that can be used. The user's
+/// default is never passed over for one that is only configured.
+pub(crate) fn first(all: &[Candidate]) -> Option<usize> {
+    all.iter().position(|one| one.is_users || one.model.no_key().is_none())
 }
 
 /// The model of a run that names only a vendor, if the environment names another server than the
 /// vendor's.
 pub(crate) async fn of_server(project: &Project) -> Result<Option<Candidate>, Problem> {
-    let named = project.vendor_alone().and_then(of_environment);
+    let named = project.vendor_alone().and_then(configured);
     match named.filter(|one| one.any && one.model.no_key().is_none()) {
         Some(candidate) => candidate.known().await.map(Some),
         None => Ok(None),
@@ -72,16 +85,15 @@ pub(crate) fn named(project: &Project) -> Option<Arc<str>> {
     Some(declared.map_or_else(|| model.name().into(), |declared| Arc::clone(&declared.name)))
 }
 
-/// The models that could be used if none is named, best first: the project's own, then those of
-/// vendors configured in the environment. A model of a vendor that the project names comes first.
-pub(crate) fn candidates(project: Option<&Project>) -> Vec<Candidate> {
+/// The models that could be used if none is named, best first: the project's own, the user's default,
+/// then those of vendors that the environment or the user configures. A model of a vendor that the
+/// project names comes first.
+pub(crate) fn candidates(project: Option<&Project>) -> Result<Vec<Candidate>, Problem> {
     let named = project.and_then(|project| {
-        let name = named(project)?;
-        let ModelName { vendor, model } = name.parse().ok()?;
-        let model = environment_model(VendorModel::builder(vendor, model)).ok()?;
-        let (origin, model) = (PROJECT_FILE.into(), Arc::new(model));
-        let any = project.vendor_alone().is_some() && !model.is_at_vendor();
-        Some(Candidate { origin, model, any, of_project: true, name })
+        let (name, any) = (named(project)?, project.vendor_alone().is_some());
+        let candidate = Candidate::new(&name, PROJECT_FILE)?;
+        let any = any && !candidate.model.is_at_vendor();
+        Some(Candidate { any, of_project: true, name, ..candidate })
     });
     let declared =
         project.map(Project::models).unwrap_or_default().iter().map(|declared| Candidate {
@@ -90,26 +102,47 @@ pub(crate) fn candidates(project: Option<&Project>) -> Vec<Candidate> {
             model: Arc::clone(&declared.model),
             any: false,
             of_project: true,
+            is_users: false,
         });
-    let of_environment = Vendor::ALL.into_iter().filter_map(of_environment);
-    named.into_iter().chain(declared).chain(of_environment).collect()
+    let configured = Vendor::ALL.into_iter().filter_map(configured);
+    Ok(named.into_iter().chain(declared).chain(users_default()?).chain(configured).collect())
 }
 
-/// A vendor's model, if the environment has its key or base URL.
-fn of_environment(vendor: Vendor) -> Option<Candidate> {
-    let origin = vendor.configured_by()?;
+/// The default model of this user.
+pub(crate) fn users_default() -> Result<Option<Candidate>, Problem> {
+    let models = match UserModels::of_user() {
+        Ok(models) => models,
+        // A user without a home has no models.
+        Err(UserModelsError::Vault(_)) => return Ok(None),
+        Err(error) => return Err(Problem::usage(error.to_string())),
+    };
+    let Some(name) = models.default_model() else { return Ok(None) };
+    let not_valid = || {
+        let name = quoted([name]);
+        Problem::usage(format!("your default model {name} is not valid; run `toolcrib models add`"))
+    };
+    let candidate = Candidate::new(name, DEFAULT).ok_or_else(not_valid)?;
+    Ok(Some(Candidate { is_users: true, ..candidate }))
+}
+
+/// A vendor's model, if the environment or the user has its key or base URL.
+fn configured(vendor: Vendor) -> Option<Candidate> {
+    let of_user = || UserModels::of_user().is_ok_and(|models| models.configure(vendor));
+    let origin = vendor.configured_by().or_else(|| of_user().then_some(ADDED))?;
     let name = vendor.default_model().unwrap_or(ANY);
-    let model = environment_model(VendorModel::builder(vendor, name)).ok()?;
-    Some(Candidate {
-        name: model.name().into(),
-        origin: origin.into(),
-        any: !model.is_at_vendor(),
-        of_project: false,
-        model: Arc::new(model),
-    })
+    let candidate = Candidate::new(&format!("{vendor}:{name}"), origin)?;
+    Some(Candidate { any: !candidate.model.is_at_vendor(), ..candidate })
 }
 
 impl Candidate {
+    /// A vendor's model with the key and base URL of the environment or the user.
+    fn new(name: &str, origin: &str) -> Option<Self> {
+        let ModelName { vendor, model } = name.parse().ok()?;
+        let model = Arc::new(configured_model(VendorModel::builder(vendor, model)).ok()?);
+        let (name, origin) = (model.name().into(), origin.into());
+        Some(Self { name, origin, model, any: false, of_project: false, is_users: false })
+    }
+
     /// Queries its server for its models. If the model is unknown, it becomes the first one listed,
     /// unless the vendor's default is among them.
     pub(crate) async fn ask(mut self) -> (Self, Result<Vec<String>, ModelError>) {
@@ -118,16 +151,20 @@ impl Candidate {
             && !models.iter().any(|model| model == self.model.model())
             && let Some(first) =
                 models.iter().find(|name| !name.contains("embed")).or(models.first())
-            && let Ok(model) = VendorModel::from_env(&format!("{}:{first}", self.model.vendor()))
+            && let Some(Self { name, model, .. }) =
+                Self::new(&format!("{}:{first}", self.model.vendor()), &self.origin)
         {
-            self.name = model.name().into();
-            self.model = Arc::new(model);
+            (self.name, self.model) = (name, model);
         }
         (self, listed)
     }
 
     /// With a model that its server lists.
     async fn known(self) -> Result<Self, Problem> {
+        if let Some(reason) = self.model.no_key() {
+            let (name, origin) = (&self.name, &self.origin);
+            return Err(Problem::usage(format!("{name} ({origin}) cannot be used: {reason}")));
+        }
         if !self.any {
             return Ok(self);
         }

@@ -15,6 +15,7 @@ pub(crate) mod json_lines;
 pub(crate) mod questions;
 pub(crate) mod recording;
 pub(crate) mod run_session;
+pub(crate) mod secret_value;
 pub(crate) mod server_words;
 pub(crate) mod servers;
 pub(crate) mod stored;

@@ -39,9 +39,9 @@ pub(crate) fn chat_begins(start: &ChatStart<'_>) {
     note!("{DIM}/help lists commands, Alt-Enter begins a line, Ctrl-D quits{DIM:#}");
 }
 
-/// Prints how to continue.
-pub(crate) fn chat_ends(session: &str) {
-    note!("{DIM}`toolcrib chat --session {session}` continues it{DIM:#}");
+/// Prints how to continue, with the options that find the project.
+pub(crate) fn chat_ends(session: &str, flags: &str) {
+    note!("{DIM}`toolcrib chat --session {session}{}` continues it{DIM:#}", safe(flags));
 }
 
 /// Prints a remark.

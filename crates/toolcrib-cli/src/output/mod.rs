@@ -69,7 +69,7 @@ pub(crate) use self::{
         QueriedServer, ServerJson, ServerOffer, ServersJson, log_line, server, servers, unmatched,
         waiting_for,
     },
-    models::{ListedModel, ModelState, chosen_model, models, models_json},
+    models::{ListedModel, ModelState, chosen_model, model_added, models, models_json},
     narrator::Narrator,
     page::{trace_page, usage_page},
     print::note,

@@ -42,6 +42,14 @@ pub(crate) fn chosen_model(name: &str, origin: &str) {
     );
 }
 
+/// Prints a new default model, and the next step.
+pub(crate) fn model_added(listed: &ListedModel, quiet: bool) {
+    one(listed);
+    if !quiet {
+        note!("Try: toolcrib chat");
+    }
+}
+
 /// Prints the list.
 pub(crate) fn models(named: Option<&str>, listed: &[ListedModel], quiet: bool) {
     for entry in listed {

@@ -434,3 +434,83 @@ fn servers_of_a_project_are_added_and_removed_with_its_comments_kept() {
     assert_eq!(home.read("work/toolcrib.toml"), before);
     assert_eq!(mcp(&["remove", "docs"]).code, Some(2));
 }
+
+/// The entries of a gateway at a URL: the fields beside the URL and the token, and how it is named.
+#[test]
+#[cfg(target_os = "linux")]
+fn each_client_gets_the_entry_of_a_gateway_at_a_url_and_no_token() {
+    let url = "https://tools.example/mcp";
+    let headers = |value: &str| json!({ "Authorization": format!("Bearer {value}") });
+    let home = Home::new();
+    for (client, file, key) in FILES {
+        let install = |args: &[&str]| {
+            let args = [&["install", "--yes", "--client", client, "--url", url], args].concat();
+            home.run(&args)
+        };
+        let outcome = install(&["--token-variable", "TOOLCRIB_TOKEN"]);
+        let expected = match client {
+            "claude-code" => {
+                json!({ "type": "http", "url": url, "headers": headers("${TOOLCRIB_TOKEN}") })
+            }
+            "vscode" => {
+                json!({ "type": "http", "url": url, "headers": headers("${env:TOOLCRIB_TOKEN}") })
+            }
+            "cursor" => json!({ "url": url, "headers": headers("${env:TOOLCRIB_TOKEN}") }),
+            "windsurf" => json!({ "serverUrl": url, "headers": headers("${env:TOOLCRIB_TOKEN}") }),
+            "gemini" => json!({ "httpUrl": url, "headers": headers("${TOOLCRIB_TOKEN}") }),
+            "opencode" => json!({
+                "type": "remote", "url": url, "headers": headers("{env:TOOLCRIB_TOKEN}"), "enabled": true,
+            }),
+            "codex" => json!({ "url": url, "bearer_token_env_var": "TOOLCRIB_TOKEN" }),
+            _ => {
+                let reason = if client == "claude-desktop" { "no servers" } else { "no variables" };
+                assert!(outcome.stderr.contains(reason), "{client}: {}", outcome.stderr);
+                assert_eq!(
+                    (outcome.code, install(&[]).code),
+                    (Some(2), Some(i32::from(client == "claude-desktop") * 2))
+                );
+                match client {
+                    "copilot" => json!({ "type": "http", "url": url, "tools": ["*"] }),
+                    "cline" => json!({ "type": "streamableHttp", "url": url }),
+                    "zed" => json!({ "url": url }),
+                    _ => continue,
+                }
+            }
+        };
+        let file = format!("home/{file}");
+        let text = home.read(&file);
+        let servers: Value = match client {
+            "codex" => toml_edit::de::from_str(&text).unwrap(),
+            _ => serde_json::from_str(&text).unwrap(),
+        };
+        assert_eq!(servers[key]["toolcrib"], expected, "{client}");
+        // The reader of imported files understands it.
+        let path = home.path(&file);
+        let listed = home
+            .command(&[
+                "mcp",
+                "list",
+                "--offline",
+                "--no-project",
+                "--import",
+                path.to_str().unwrap(),
+            ])
+            .env("TOOLCRIB_TOKEN", SECRET)
+            .output()
+            .unwrap();
+        let listed = Outcome::from(listed);
+        assert!(listed.stdout.contains("toolcrib"), "{client}: {listed:?}");
+        assert_eq!(home.uninstall(&["--client", client]).code, Some(0), "{client}");
+    }
+    for (args, problem) in [
+        (["--url", "https://u:p@tools.example/mcp"], "--url"),
+        (["--url", "https://tools.example/mcp?key=1"], "a parameter may be a secret"),
+        (["--token-variable", "T"], "--url"),
+    ] {
+        let refused = home.run(&[&["install", "--client", "cursor"], &args[..]].concat());
+        assert_eq!(refused.code, Some(2), "{args:?}");
+        assert!(refused.stderr.contains(problem), "{args:?}: {}", refused.stderr);
+    }
+    let both = home.run(&["install", "--client", "cursor", "--url", url, "-p", "."]);
+    assert!(both.stderr.contains("leave out `--project`"), "{}", both.stderr);
+}

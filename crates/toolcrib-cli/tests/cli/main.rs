@@ -49,6 +49,7 @@ mod otlp;
 mod own_databases;
 mod peers;
 mod personality;
+mod pictures;
 mod plugins;
 mod problems;
 mod readme;

@@ -1,5 +1,7 @@
 //! Models behind vendors' APIs: the same project, the same decisions, over each protocol.
 
+mod users;
+
 use std::{fs, process::Command, sync::Arc};
 
 use serde_json::{Value, json};
@@ -302,11 +304,11 @@ fn without_a_model_and_without_a_key_the_text_says_what_to_set() {
     let project = Project::of(&[("toolcrib.toml", "")]);
     let outcome: Outcome = within(&["run", "Hello"], project.path()).output().unwrap().into();
     assert_eq!(outcome.code, Some(2));
-    insta::assert_snapshot!(outcome.stderr, @r#"error: no model is named, and none is configured; set ANTHROPIC_API_KEY or OPENAI_API_KEY or GEMINI_API_KEY or OLLAMA_HOST, or name one with `--model`; a scripted model needs no key: `--model script:FILE`"#);
+    insta::assert_snapshot!(outcome.stderr, @r#"error: no model is named, and none is configured; run `toolcrib models add`, or set ANTHROPIC_API_KEY or OPENAI_API_KEY or GEMINI_API_KEY or OLLAMA_HOST, or name one with `--model`; a scripted model needs no key: `--model script:FILE`"#);
     let outcome: Outcome =
         within(&["run", "--model", "openai", "Hello"], project.path()).output().unwrap().into();
     assert_eq!(outcome.code, Some(2));
-    insta::assert_snapshot!(outcome.stderr, @r#"error: `--model`: there is no key for openai: set OPENAI_API_KEY"#);
+    insta::assert_snapshot!(outcome.stderr, @r#"error: `--model`: there is no key for openai: set OPENAI_API_KEY, or run `toolcrib models add openai`"#);
 }
 
 #[test]
@@ -412,7 +414,7 @@ fn unusable_models_are_listed_with_the_reason() {
     ✗ keyless anthropic:claude-sonnet-5-5 at https://api.anthropic.com/ (toolcrib.toml:20)
         the secret `NONE` cannot be read: the environment variable `TOOLCRIB_TEST_NOT_SET` is not set
     - gemini
-        not configured: set GOOGLE_API_KEY or GEMINI_API_KEY
+        not configured: run `toolcrib models add gemini`, or set GOOGLE_API_KEY or GEMINI_API_KEY
     "#);
     assert!(listed.stderr.contains("a run that names no model uses good"), "{}", listed.stderr);
     assert!(!format!("{}{}", listed.stdout, listed.stderr).contains("wrong-key-123"));
@@ -429,13 +431,13 @@ fn unusable_models_are_listed_with_the_reason() {
     assert_eq!(listed.code, Some(0));
     insta::assert_snapshot!(listed.stdout, @r#"
     - anthropic
-        not configured: set ANTHROPIC_API_KEY
+        not configured: run `toolcrib models add anthropic`, or set ANTHROPIC_API_KEY
     - openai
-        not configured: set OPENAI_API_KEY
+        not configured: run `toolcrib models add openai`, or set OPENAI_API_KEY
     - gemini
-        not configured: set GOOGLE_API_KEY or GEMINI_API_KEY
+        not configured: run `toolcrib models add gemini`, or set GOOGLE_API_KEY or GEMINI_API_KEY
     - ollama
-        not configured: set OLLAMA_HOST, or name a model: --model ollama:MODEL
+        not configured: run `toolcrib models add ollama:MODEL`, or set OLLAMA_HOST
     "#);
 }
 
@@ -526,9 +528,9 @@ fn what_the_environment_says_wrong_breaks_no_project_and_is_named() {
     ✗ gemini:gemini-3.8-flash at https://generativelanguage.googleapis.com/ (GEMINI_API_KEY)
         GEMINI_API_KEY is not a valid key: it contains whitespace or a non-ASCII character
     - openai
-        not configured: set OPENAI_API_KEY
+        not configured: run `toolcrib models add openai`, or set OPENAI_API_KEY
     - ollama
-        not configured: set OLLAMA_HOST, or name a model: --model ollama:MODEL
+        not configured: run `toolcrib models add ollama:MODEL`, or set OLLAMA_HOST
     "#);
     for outcome in [checked, scripted, none, chosen, listed] {
         assert!(!format!("{}{}", outcome.stdout, outcome.stderr).contains(key.trim()));

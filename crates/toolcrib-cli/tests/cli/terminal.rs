@@ -78,6 +78,12 @@ impl Terminal {
         self.screen.screen().contents()
     }
 
+    /// Waits for the end; returns the lines with their colors.
+    pub(crate) fn colored(mut self) -> String {
+        self.wait_until(|_| false);
+        self.screen.screen().contents_formatted_basic().trim_end().to_owned()
+    }
+
     /// The words that the terminal has split, because their line was too long for it.
     pub(crate) fn split_words(&self) -> Vec<String> {
         let screen = self.screen.screen();

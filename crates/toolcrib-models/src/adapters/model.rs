@@ -208,7 +208,8 @@ impl VendorModelBuilder {
         self.key.is_some()
     }
 
-    pub(super) fn has_base_url(&self) -> bool {
+    /// Whether a [base URL](Self::base_url) is set.
+    pub fn has_base_url(&self) -> bool {
         self.base_url.is_some()
     }
 

@@ -12,6 +12,7 @@ use toolcrib_tools::ExternalAccess;
 use crate::{
     bind::{grant::Grant, part::Part},
     file::FilesSection,
+    private::config_of_user,
     read::root::{FoundFile, Root},
     user::{options::Mode, state::StateFolder, trust::consent::TrustDecision},
 };
@@ -115,7 +116,11 @@ impl FolderSpecs {
             }
             spec.write &= matches!(mode, Mode::Run { .. });
             spec.fixed.clone_from(&fixed);
-            spec.closed = vec![state.path().to_owned()];
+            // The vault and the tokens are there too, also below a folder such as the home.
+            let of_user = StateFolder::of_user().map(|state| state.path().to_owned());
+            let own = [Some(state.path().to_owned()), of_user, config_of_user()];
+            let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
+            spec.closed = own.into_iter().flatten().map(real).collect();
             Files::open(spec).map_err(|error| entry.record(error, problems)).ok()
         };
         let declared =

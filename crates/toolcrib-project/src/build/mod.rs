@@ -47,6 +47,7 @@ pub(crate) use self::{
 };
 pub use self::{
     hub::DeclaredHub,
-    models::{DeclaredModel, environment_model},
+    model::vendor_model,
+    models::{DeclaredModel, configured_model},
     prices::Prices,
 };

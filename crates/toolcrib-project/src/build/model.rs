@@ -9,7 +9,7 @@ use toolcrib_models::{
 };
 
 use super::{
-    models::{DeclaredModel, environment_model, report_no_key},
+    models::{DeclaredModel, configured_model, report_no_key},
     prices::Prices,
     script::warn_of_unknown_tools,
 };
@@ -119,7 +119,7 @@ impl ModelSources<'_> {
                 if let Some(url) = base_url {
                     builder = builder.base_url(url);
                 }
-                let model = environment_model(builder)?;
+                let model = configured_model(builder)?;
                 model.no_key().map_or(Ok(()), no_key)?;
                 Ok(Some(Arc::new(model)))
             }
@@ -161,16 +161,9 @@ impl ModelSources<'_> {
             }
             let vendors = Vendor::ALL.map(|vendor| format!("{vendor}:MODEL")).join(", ");
             let declared = self.names.models.iter().map(|name| &**name);
-            let (word, _) = name.split_once(':').unwrap_or((name, ""));
-            let near = suggest::nearest(word, declared.chain(Vendor::ALL.map(Vendor::as_str)));
-            // A model's name without its vendor.
-            let near = near.map(str::to_owned).or_else(|| {
-                let vendor = Vendor::of_model(name)?;
-                Some(format!("{vendor}:{name}"))
-            });
             ModelLoadError {
                 problem: format!("unknown model {}", suggest::quoted([name])),
-                help: Some(match near {
+                help: Some(match near_model(name, declared) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!(
                         "write {vendors}, \"script:FILE\" for a scripted model, or the name of a \
@@ -180,6 +173,30 @@ impl ModelSources<'_> {
             }
         })
     }
+}
+
+/// Parses the name of a vendor's model, as `--model` accepts it.
+///
+/// # Errors
+/// The problem, with the likely intended name.
+pub fn vendor_model(name: &str) -> Result<ModelName, String> {
+    name.parse().map_err(|error: InvalidModelNameError| match error {
+        InvalidModelNameError::Vendor { .. } => match near_model(name, []) {
+            Some(near) => {
+                format!("unknown model {}; did you mean `{near}`?", suggest::quoted([name]))
+            }
+            None => error.to_string(),
+        },
+        error => error.to_string(),
+    })
+}
+
+/// The likely intended name for an unknown model: a declared one, a vendor, or a model with its vendor.
+fn near_model<'a>(name: &str, declared: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let (word, _) = name.split_once(':').unwrap_or((name, ""));
+    let known = declared.into_iter().chain(Vendor::ALL.map(Vendor::as_str));
+    let near = suggest::nearest(word, known).map(str::to_owned);
+    near.or_else(|| Some(format!("{}:{name}", Vendor::of_model(name)?)))
 }
 
 impl From<InvalidVendorModelError> for ModelLoadError {

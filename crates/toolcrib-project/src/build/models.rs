@@ -9,7 +9,7 @@ use super::secrets::report_undeclared;
 use crate::{
     bind::names::Names,
     file::{KeySource, ModelSection},
-    user::secrets::ProjectSecrets,
+    user::{models::configured, secrets::ProjectSecrets},
 };
 
 /// A model that a project declares as `[model.NAME]`.
@@ -53,20 +53,25 @@ pub(crate) fn build_models(
     sections.iter().filter_map(build).collect()
 }
 
-/// Builds a model with the vendor's environment variables, for settings that the builder does not
-/// have; see [`VendorModelBuilder::from_env`]. An unusable variable is not an error of the project:
-/// the model exists without a [key](VendorModel::no_key), and its reason names the variable.
+/// Builds a model with the key and the base URL of the vendor's environment variables, or else of
+/// [`UserModels`](crate::UserModels), for settings that the builder does not have; see
+/// [`VendorModelBuilder::from_env`]. An unusable variable is not an error of the project: the model
+/// exists without a [key](VendorModel::no_key), and its reason names the variable.
 ///
 /// # Errors
 /// [`InvalidVendorModelError`] for invalid settings of the builder.
-pub fn environment_model(
+pub fn configured_model(
     builder: VendorModelBuilder,
 ) -> Result<VendorModel, InvalidVendorModelError> {
-    let variable = builder.vendor().base_url_variable();
-    match builder.clone().from_env().build() {
+    let vendor = builder.vendor();
+    match configured(builder.clone()).build() {
         // A base URL of the builder is validated again.
-        Err(error @ InvalidVendorModelError::BaseUrl(_)) => {
-            builder.without_key(format!("{variable}: {error}")).build()
+        Err(error @ (InvalidVendorModelError::BaseUrl(_) | InvalidVendorModelError::Key)) => {
+            let from = match vendor.configured_by() {
+                Some(_) => vendor.base_url_variable(),
+                None => "your models (`toolcrib models add`)",
+            };
+            builder.without_key(format!("{from}: {error}")).build()
         }
         made => made,
     }
@@ -79,7 +84,7 @@ fn made(
 ) -> Result<VendorModel, InvalidVendorModelError> {
     let builder = builder(section, vendor);
     match &section.key {
-        KeySource::Environment => environment_model(builder),
+        KeySource::Environment => configured_model(builder),
         KeySource::Unusable => builder.build(),
         KeySource::Secret(name) => match secrets.get(&name.value) {
             Ok(secret) => match builder.clone().key(secret).build() {

@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::Read as _,
+    io::{self, Read as _},
     iter,
     path::{Component, Path, PathBuf, absolute},
 };
@@ -49,18 +49,15 @@ pub fn init_from(dir: &Path, source: &Path) -> Result<InitReport, InitError> {
     check_dir(dir)?;
     let unusable = |problem: String| InitError::Unusable { path: source.to_owned(), problem };
     let shown = source.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let mut first = Vec::new();
-    let read = |file: File| file.take(SQLITE.len() as u64).read_to_end(&mut first);
-    File::open(source)
-        .and_then(read)
-        .map_err(|error| unusable(format!("cannot be read: {error}")))?;
-    if first == SQLITE {
+    if is_database(source).map_err(|error| unusable(format!("cannot be read: {error}")))? {
         let real =
             source.canonicalize().map_err(|error| unusable(format!("cannot be read: {error}")))?;
         let path = seen_from(dir, &real);
         let path =
             path.to_str().ok_or_else(|| unusable("has a path that is not UTF-8".to_owned()))?;
-        let text = of_database(&identifier(&shown), &shown, path);
+        let system =
+            "You answer questions from a database. Look at its tables before you query them.";
+        let text = head(&shown, "", system) + &database(&identifier(&shown), &shown, path);
         return write_all(dir, &[(PROJECT_FILE.to_owned(), text)]).map(InitReport::from);
     }
     let text = read_text(source, MAX_DOCUMENT).map_err(|error| unusable(error.to_string()))?;
@@ -90,6 +87,13 @@ pub fn init_from(dir: &Path, source: &Path) -> Result<InitReport, InitError> {
     Ok(InitReport { files: write_all(dir, &files)?, notices })
 }
 
+/// Whether a file is a SQLite database.
+pub(super) fn is_database(file: &Path) -> io::Result<bool> {
+    let mut first = Vec::new();
+    File::open(file)?.take(SQLITE.len() as u64).read_to_end(&mut first)?;
+    Ok(first == SQLITE)
+}
+
 /// Writes a project over an OpenAPI document that was fetched from a URL. A relative server of the
 /// document is one of that URL. Creates the folder if it is missing.
 ///
@@ -114,7 +118,7 @@ fn write_document(
 ) -> Result<InitReport, InitError> {
     let is_json = text.trim_start().starts_with('{');
     let file = format!("openapi.{}", if is_json { "json" } else { "yaml" });
-    let (project, notices) = of_document(&identifier(shown), shown, &file, document, url);
+    let (project, notices) = of_document(shown, &file, document, url);
     let files = write_all(dir, &[(PROJECT_FILE.to_owned(), project), (file, text.to_owned())])?;
     Ok(InitReport { files, notices })
 }
@@ -140,7 +144,7 @@ fn seen_from(dir: &Path, real: &Path) -> PathBuf {
 }
 
 /// The name of a file as a name in the project.
-fn identifier(file: &str) -> String {
+pub(super) fn identifier(file: &str) -> String {
     let stem = file.trim_start_matches('.').split('.').next().unwrap_or_default();
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
     let name: String = stem.chars().take(30).map(plain).collect();
@@ -151,7 +155,7 @@ fn identifier(file: &str) -> String {
 }
 
 /// A text as a string of TOML.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {
         match c {
@@ -164,32 +168,36 @@ fn quoted(text: &str) -> String {
 }
 
 /// A text for a comment: one line.
-fn comment(text: &str) -> String {
+pub(super) fn comment(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect()
 }
 
-/// The part that all have; `top` are more keys of the file itself.
+/// The beginning of a new project's file; `top` are more keys of the file itself.
 fn head(shown: &str, top: &str, system: &str) -> String {
     format!(
-        "#:schema ./toolcrib.schema.json\n# Begun from {}. Try\n#   toolcrib menu\n#   toolcrib check\n{top}policy_default = \"allow\"\n\n\
-         [agent]\n# By default the model of the vendor whose API key is in the environment.\n\
+        "#:schema ./toolcrib.schema.json\n# Begun from {}. Try\n#   toolcrib menu\n#   toolcrib check\n{}",
+        comment(shown),
+        agent(top, system)
+    )
+}
+
+/// The part that all projects have.
+pub(super) fn agent(top: &str, system: &str) -> String {
+    format!(
+        "{top}policy_default = \"allow\"\n\n\
+         [agent]\n# By default your own: `toolcrib models`.\n\
          # model = \"anthropic:claude-sonnet-5-5\"\nsystem = {}\n\n\
          # A person approves each call that may change something; see docs/approvals.md.\n\
          [[policy]]\neffect = \"ask\"\nannotation = {{ read_only = false }}\n\
          reason = \"It may change something.\"\n",
-        comment(shown),
         quoted(system)
     )
 }
 
-fn of_database(name: &str, shown: &str, path: &str) -> String {
-    let head = head(
-        shown,
-        "",
-        "You answer questions from a database. Look at its tables before you query them.",
-    );
+/// The tools of a database.
+pub(super) fn database(name: &str, shown: &str, path: &str) -> String {
     format!(
-        "{head}\n# Read-only; see `writable` in docs/databases.md.\n[database.{name}]\nfile = {}\n\n\
+        "\n# Read-only; see `writable` in docs/databases.md.\n[database.{name}]\nfile = {}\n\n\
          # Three tools that only read: list tables, describe one, run one query.\n[[tool]]\n\
          kind = \"sql_explore\"\nname = \"{name}\"\ndescription = {}\n",
         quoted(path),
@@ -214,9 +222,8 @@ fn of_servers(shown: &str, servers: &ImportedServers) -> String {
     )
 }
 
-/// The project file, and notices for its user.
+/// The project file of a document, and notices for its user.
 fn of_document(
-    name: &str,
     shown: &str,
     file: &str,
     document: &OpenApi,
@@ -225,9 +232,23 @@ fn of_document(
     let title = document.title().unwrap_or(shown);
     let head =
         head(shown, "", &format!("You use {}. Ask before you change anything.", comment(title)));
+    let (tools, notices) = document_tools(&identifier(shown), "API_KEY", file, document, url);
+    let search = format!(
+        "\n[tool_search]\ndefer_above = {DEFER_ABOVE} # more tools are searched instead of listed\n"
+    );
+    (format!("{head}{search}{tools}"), notices)
+}
+
+/// The tools of a document, whose secret has this name, and notices for its user.
+pub(super) fn document_tools(
+    name: &str,
+    secret: &str,
+    file: &str,
+    document: &OpenApi,
+    url: Option<&Url>,
+) -> (String, Vec<String>) {
     let mut text = format!(
-        "{head}\n[tool_search]\ndefer_above = {DEFER_ABOVE} # more tools are searched instead of listed\n\n\
-         # Each operation is a tool; see docs/openapi.md.\n[[tool]]\nkind = \"openapi\"\nfile = \"{file}\"\n\
+        "\n# Each operation is a tool; see docs/openapi.md.\n[[tool]]\nkind = \"openapi\"\nfile = \"{file}\"\n\
          # name = \"{name}\"           # begins all names\n\
          # include = [\"tag:orders\", \"/v1/*\", \"GET\"]\n# exclude = [\"DELETE\"]\n# read_only = true\n"
     );
@@ -259,9 +280,8 @@ fn of_document(
     }
     if document.needs_secret() {
         let variable = format!("{}_API_KEY", name.to_ascii_uppercase());
-        text.push_str("auth = \"secret:API_KEY\"\n\n[secrets]\n");
         text.push_str(&format!(
-            "API_KEY = {{ env = \"{variable}\" }} # the environment variable\n"
+            "auth = \"secret:{secret}\"\n\n[secrets.{secret}]\nenv = \"{variable}\" # the environment variable\n"
         ));
     }
     (text, notices)

@@ -24,7 +24,10 @@ use crate::{
         ServeSection, Text, ToolSection, TransportSection, secrets::SecretSource,
     },
     read::{owner::ForeignFile, reads::ReadFiles, root::Root},
-    user::trust::power::{Action, Power},
+    user::{
+        models::configured_base_url,
+        trust::power::{Action, Power},
+    },
 };
 
 /// All actions that a project may perform with its user's authority. Records the programs of the
@@ -368,17 +371,16 @@ fn folder(folder: &FolderEntry) -> Option<Power> {
     Some(power(&folder.at, format!("folder `{}`", folder.name), action, BTreeSet::new()))
 }
 
-/// The URL of a vendor as a model without a section dials it, and the variables that it reads.
+/// The URL of a vendor as a model without a section dials it, and the variables that it reads. Of these,
+/// the vault may have the key.
 fn of_vendor(vendor: Vendor) -> (String, BTreeSet<String>) {
     let mut reads: BTreeSet<_> =
         vendor.key_variables().iter().map(|name| (*name).to_owned()).collect();
-    match vendor.base_url_from_env() {
-        Some(url) => {
-            reads.insert(vendor.base_url_variable().to_owned());
-            (url, reads)
-        }
-        None => (vendor.base_url().to_owned(), reads),
+    if vendor.base_url_from_env().is_some() {
+        reads.insert(vendor.base_url_variable().to_owned());
     }
+    let url = configured_base_url(vendor).unwrap_or_else(|| vendor.base_url().to_owned());
+    (url, reads)
 }
 
 /// A URL as declared, with the origin that its variables give it now. The rest of the expanded URL

@@ -5,7 +5,7 @@ pub(crate) mod vault;
 use std::{
     fs::{self, DirBuilder, File},
     io::{self, Read as _},
-    os::unix::fs::DirBuilderExt as _,
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _},
     path::{Path, PathBuf},
 };
 
@@ -51,6 +51,20 @@ pub(crate) fn open(path: &Path) -> io::Result<(File, fs::Metadata)> {
     let file = no_follow().read(true).open(path)?;
     let found = file.metadata()?;
     Ok((file, found))
+}
+
+/// The text of a file that only the user can read, up to a size. `None` if there is no file.
+pub(crate) fn secret(path: &Path, most_bytes: u64, again: &str) -> io::Result<Option<String>> {
+    let (file, found) = match open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened?,
+    };
+    let is_secret = found.is_file() && is_of_user(&found) && found.mode() & 0o077 == 0;
+    if !is_secret || !path.parent().is_some_and(is_safe) {
+        let open = format!("other users can read or change it; remove it, and {again} again");
+        return Err(io::Error::other(open));
+    }
+    text(file, most_bytes).map(Some)
 }
 
 /// The text of a file, up to a size.

@@ -2,6 +2,7 @@
 
 pub(crate) mod approvals;
 pub(crate) mod lock;
+pub(crate) mod models;
 pub(crate) mod options;
 pub(crate) mod own_store;
 pub(crate) mod secrets;

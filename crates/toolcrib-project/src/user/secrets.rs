@@ -5,6 +5,7 @@ use std::{collections::HashMap, env::VarError, future::ready, pin::Pin, sync::Ar
 use toolcrib_core::{Secret, SecretError, Secrets};
 use toolcrib_engine::{Redactor, SecretTooShortError};
 
+use super::models::UserModels;
 use crate::{
     file::secrets::SecretSource,
     private::vault::{Vault, VaultError},
@@ -48,10 +49,13 @@ impl ProjectSecrets {
         Self { sources: Arc::new(sources.into_iter().collect()) }
     }
 
-    /// A redactor for the secrets of the process and the declared ones, including those that no
-    /// call has requested yet.
+    /// A redactor for the secrets of the process, the keys of the user's models and the declared
+    /// secrets, including those that no call has requested yet.
     pub(crate) fn redactor(&self) -> Redactor {
         let redactor = Redactor::from_environment();
+        for (name, key) in UserModels::of_user().iter().flat_map(UserModels::keys) {
+            let _ = redactor.learn_named(name, key.expose());
+        }
         for (name, from) in &*self.sources {
             // An unavailable secret cannot be learned, and is never handed out either.
             let _ = value(from).map(|value| redactor.learn_named(name, &value));

@@ -1,11 +1,7 @@
 //! The user's tokens for MCP servers, in the user's configuration folder: one file for each server
 //! and identity.
 
-use std::{
-    fs, io,
-    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
-    path::PathBuf,
-};
+use std::{fs, io, os::unix::fs::OpenOptionsExt as _, path::PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 use toolcrib_capabilities::__internal::no_follow;
@@ -49,17 +45,7 @@ impl UserTokens {
 impl TokenStore for UserTokens {
     fn read(&self, key: &str) -> io::Result<Option<String>> {
         let Ok(path) = self.path(&format!("{key}.json")) else { return Ok(None) };
-        let fail = about(path.clone());
-        let (file, found) = match private::open(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            opened => opened.map_err(&fail)?,
-        };
-        let is_secret = found.is_file() && private::is_of_user(&found) && found.mode() & 0o077 == 0;
-        if !is_secret || !path.parent().is_some_and(private::is_safe) {
-            let open = "other users can read or change it; remove it, and log in again";
-            return Err(fail(io::Error::other(open)));
-        }
-        private::text(file, MOST_BYTES).map(Some).map_err(fail)
+        private::secret(&path, MOST_BYTES, "log in").map_err(about(path))
     }
 
     fn write(&self, key: &str, record: Option<&str>) -> io::Result<()> {

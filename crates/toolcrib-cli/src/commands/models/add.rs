@@ -1,0 +1,164 @@
+//! `toolcrib models add` and `remove`: the default model of this user, and its key.
+
+use std::{
+    env,
+    io::{self, IsTerminal as _, Write as _},
+};
+
+use serde_json::json;
+use toolcrib_core::{CancellationToken, Secret};
+use toolcrib_models::{ModelName, Vendor};
+use toolcrib_project::{UserModels, UserModelsError, vendor_model};
+
+use super::asked;
+use crate::{
+    args::{GlobalArgs, ModelsAddArgs, ModelsCommand, OfflineArgs},
+    exit::{self, Exit},
+    host::{
+        candidate::users_default,
+        secret_value::{self, from_stdin},
+    },
+    output,
+    problem::Problem,
+    project::load::{blocking, unless_cancelled},
+};
+
+/// Adds or removes a model.
+pub(super) async fn change(
+    global: &GlobalArgs,
+    look: OfflineArgs,
+    command: ModelsCommand,
+    cancellation: &CancellationToken,
+) -> Result<Exit, Problem> {
+    if global.project.is_some() || !global.imports.is_empty() {
+        return Err(Problem::usage(
+            "this changes the models of your user, not of a project; leave out `--project` and \
+             `--import`",
+        ));
+    }
+    let mut models = UserModels::of_user().map_err(|error| failed(&error))?;
+    match command {
+        ModelsCommand::Add(args) => add(global, look, &args, models, cancellation).await?,
+        ModelsCommand::Remove { vendor } => {
+            let word = vendor.split(':').next().unwrap_or_default();
+            let known = Vendor::ALL.map(Vendor::as_str);
+            let vendor = word.parse().map_err(|_| Problem::unknown("vendor", word, known))?;
+            if !models.remove(vendor).map_err(|error| failed(&error))? {
+                return Err(Problem::usage(format!("no model of {vendor} was added")));
+            }
+            if global.json {
+                output::json(&json!({ "vendor": vendor.as_str(), "done": "removed" }));
+            } else if !global.quiet {
+                output::chat_note(&format!("the key and the models of {vendor} are removed"));
+            }
+        }
+    }
+    Ok(exit::FINE)
+}
+
+async fn add(
+    global: &GlobalArgs,
+    look: OfflineArgs,
+    args: &ModelsAddArgs,
+    mut models: UserModels,
+    cancellation: &CancellationToken,
+) -> Result<(), Problem> {
+    let written = match &args.model {
+        Some(name) => name.clone(),
+        None => ask_model(cancellation).await?,
+    };
+    let name = vendor_model(&written).map_err(Problem::usage)?;
+    let variable = name.vendor.configured_by();
+    if let (Some(variable), Some(_)) = (variable, &args.base_url) {
+        return Err(Problem::usage(format!(
+            "the environment sets {variable}, which would be used in place of this base URL; unset it"
+        )));
+    }
+    let key = key(args, &name, &models, cancellation).await?;
+    let added = models.add(&name, args.base_url.as_deref(), key);
+    added.map_err(|error| failed(&error))?;
+    let candidate = users_default()?.ok_or_else(|| gone(&name))?;
+    let offline = (look.offline || args.look.offline).then_some("offline");
+    let listed = unless_cancelled(asked(candidate, offline, true), cancellation).await?;
+    if global.json {
+        output::json(&output::models_json(None, &[listed]));
+        return Ok(());
+    }
+    output::model_added(&listed, global.quiet);
+    if let Some(variable) = variable.filter(|_| !global.quiet) {
+        output::notice(&format!("the environment sets {variable}, which is used while it is set"));
+    }
+    Ok(())
+}
+
+fn gone(name: &ModelName) -> Problem {
+    Problem::failed("models_failed", format!("{name} was stored, and another process removed it"))
+}
+
+/// Asks which model to add.
+async fn ask_model(cancellation: &CancellationToken) -> Result<String, Problem> {
+    let vendors = Vendor::ALL.map(Vendor::as_str).join(", ");
+    if !io::stdin().is_terminal() {
+        return Err(Problem::usage(format!(
+            "name the model: VENDOR:MODEL, or a vendor for its default model ({vendors})"
+        )));
+    }
+    let prompt = format!("Vendor ({vendors}), or VENDOR:MODEL: ");
+    let reading = blocking(move || {
+        let mut stderr = io::stderr();
+        write!(stderr, "{prompt}").and_then(|()| stderr.flush())?;
+        let mut line = String::new();
+        io::stdin().read_line(&mut line).map(|_| line.trim().to_owned())
+    });
+    let read = unless_cancelled(reading, cancellation).await??;
+    read.map_err(secret_value::failed)
+}
+
+/// The key to store; `None` if the stored one or that of the environment is used, or none is needed.
+async fn key(
+    args: &ModelsAddArgs,
+    name: &ModelName,
+    models: &UserModels,
+    cancellation: &CancellationToken,
+) -> Result<Option<Secret>, Problem> {
+    let vendor = name.vendor;
+    let value = if let Some(variable) = &args.key_from_env {
+        env::var(variable).map_err(|error| Problem::usage(format!("{variable}: {error}")))?
+    } else if args.key_stdin {
+        from_stdin(cancellation).await?
+    } else if vendor.configured_by().is_some() {
+        return Ok(None);
+    } else {
+        let has_key = models.base_url(vendor) == args.base_url.as_deref()
+            && models.key(vendor).is_ok_and(|key| key.is_some());
+        let is_optional = has_key || args.base_url.is_some() || !vendor.needs_key();
+        if !io::stdin().is_terminal() {
+            return match is_optional {
+                true => Ok(None),
+                false => Err(Problem::usage(format!(
+                    "there is no key for {vendor}; add `--key-from-env VARIABLE` or `--key-stdin`"
+                ))),
+            };
+        }
+        let without = match (has_key, is_optional) {
+            (true, _) => "; Enter keeps the stored one",
+            (false, true) => "; Enter for none",
+            (false, false) => "",
+        };
+        let prompt = format!("Key of {vendor} (not shown{without}): ");
+        let value = secret_value::prompt(prompt, cancellation).await?;
+        if value.is_empty() && is_optional {
+            return Ok(None);
+        }
+        value
+    };
+    secret_value::check(&value)?;
+    Ok(Some(Secret::new(value)))
+}
+
+fn failed(error: &UserModelsError) -> Problem {
+    match error {
+        UserModelsError::Invalid(error) => Problem::usage(error.to_string()),
+        error => Problem::failed("models_failed", error.to_string()),
+    }
+}

@@ -1,0 +1,336 @@
+//! The models of a user, and conversations without a project.
+
+use std::{
+    fs,
+    io::Write as _,
+    os::unix::fs::PermissionsExt as _,
+    path::PathBuf,
+    process::{Command, Stdio},
+    sync::Arc,
+};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use toolcrib_models::{ScriptedModel, Vendor};
+use toolcrib_testbed::{ModelServer, Reply};
+
+use super::{KEY, Prepared, Served, runtime};
+use crate::{
+    chat::at_prompt,
+    support::{Outcome, Project, toolcrib},
+    terminal::Terminal,
+};
+
+/// A user with their own configuration, in an empty folder.
+struct User(TempDir);
+
+impl User {
+    fn new() -> Self {
+        let this = Self(TempDir::new().unwrap());
+        fs::create_dir(this.path("here")).unwrap();
+        this
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = toolcrib();
+        command.args(args).current_dir(self.path("here"));
+        command.env("XDG_CONFIG_HOME", self.path("config"));
+        command.env("XDG_STATE_HOME", self.path("state"));
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Outcome {
+        self.command(args).output().unwrap().into()
+    }
+
+    /// Adds a model with the key on standard input.
+    fn add(&self, args: &[&str]) -> Outcome {
+        let mut command = self.command(&[&["models", "add", "--key-stdin"], args].concat());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(format!("{KEY}\n").as_bytes()).unwrap();
+        child.wait_with_output().unwrap().into()
+    }
+
+    fn mode(&self, file: &str) -> u32 {
+        fs::metadata(self.path(file)).unwrap().permissions().mode() & 0o777
+    }
+}
+
+/// A model that greets, at a server that requires the key or none.
+fn greeter(key: Option<&str>) -> Served {
+    let script = "[[rule]]\ntext = 'Hello to you.'\n";
+    let model = Arc::new(ScriptedModel::from_toml("script:s.toml", script).unwrap());
+    let builder = ModelServer::builder(model).model_name("desk");
+    let builder = key.into_iter().fold(builder, |builder, key| builder.key(key));
+    let runtime = runtime();
+    let server = runtime.block_on(builder.start()).unwrap();
+    Served { server, _runtime: runtime }
+}
+
+fn received_the_key(served: &Served) -> bool {
+    served.server.recorder().requests().iter().any(|request| {
+        request.headers.iter().any(|(_, value)| value.to_str().unwrap().contains(KEY))
+    })
+}
+
+#[test]
+fn one_command_and_one_question_lead_from_nothing_to_an_answer() {
+    let user = User::new();
+    let none = user.run(&["run", "Hello"]);
+    assert_eq!(none.code, Some(2), "{none:?}");
+    assert!(none.stderr.contains("run `toolcrib models add`"), "{none:?}");
+
+    let served = greeter(Some(KEY));
+    let url = served.server.base_url();
+    let mut terminal = Terminal::start(&user.command(&["models", "add", "--base-url", &url]), 120);
+    terminal.wait_for("Vendor (anthropic, openai, gemini, ollama), or VENDOR:MODEL: ");
+    terminal.send("openai:desk\r");
+    terminal.wait_for("Key of openai (not shown; Enter for none): ");
+    terminal.send(&format!("{KEY}\r"));
+    let (code, screen, raw) = terminal.end();
+    assert_eq!(code, Some(0), "{screen}");
+    assert!(screen.contains("reachable, 1 model") && screen.contains("Try: toolcrib chat"));
+    assert!(!raw.contains(KEY), "{raw}");
+    assert_eq!(user.mode("config/toolcrib/models.json"), 0o600);
+    assert_eq!(user.mode("config/toolcrib/vault/OPENAI_API_KEY"), 0o600);
+
+    let mut terminal = Terminal::start(&user.command(&["chat"]), 120);
+    terminal.wait_for("--with files|web|FILE.db|URL adds some");
+    terminal.wait_for("scratch · openai:desk · new session · 0 tools");
+    at_prompt(&mut terminal);
+    terminal.send("Hello\r");
+    terminal.wait_for("Hello to you.");
+    at_prompt(&mut terminal);
+    terminal.send("/quit\r");
+    let (code, screen, _) = terminal.end();
+    assert_eq!(code, Some(0), "{screen}");
+    // The line at the end finds the session from any folder.
+    let line = screen.split('`').find(|line| line.starts_with("toolcrib chat --session")).unwrap();
+    let line = line.replace('\n', " ").replace("toolcrib chat", "run");
+    let words: Vec<_> = line.split_whitespace().chain(["Hello"]).collect();
+    let again = user.command(&words).current_dir("/").output().unwrap();
+    assert_eq!(Outcome::from(again).stdout, "Hello to you.\n");
+
+    let listed = user.run(&["models"]);
+    assert!(listed.stdout.contains("✓ openai:desk at http://127.0.0.1"), "{listed:?}");
+    assert!(listed.stdout.contains("(your default)"), "{listed:?}");
+    assert!(listed.stderr.contains("a run that names no model uses openai:desk"), "{listed:?}");
+    // The same base URL keeps the key, and another one does not.
+    assert_eq!(user.run(&["models", "add", "openai:desk", "--base-url", &url]).code, Some(0));
+    assert!(user.path("config/toolcrib/vault/OPENAI_API_KEY").exists());
+    let moved = user.run(&["models", "add", "openai:m", "--base-url", "http://127.0.0.1:9/v1"]);
+    assert_eq!(moved.code, Some(0), "{moved:?}");
+    assert!(moved.stdout.contains("✗ openai:m"), "{moved:?}");
+    assert!(!user.path("config/toolcrib/vault/OPENAI_API_KEY").exists());
+
+    for _ in 0..2 {
+        assert_eq!(user.run(&["models", "add", "ollama:m", "--offline"]).code, Some(0));
+        assert_eq!(user.run(&["models", "remove", "ollama"]).code, Some(0));
+    }
+    assert_eq!(user.run(&["models", "remove", "ollama"]).code, Some(2));
+    assert_eq!(user.run(&["models", "remove", "openai"]).code, Some(0));
+    assert!(user.run(&["run", "Hello"]).stderr.contains("none is configured"));
+}
+
+#[test]
+fn what_cannot_be_added_is_refused_and_changes_nothing() {
+    let user = User::new();
+    let refused = |args: &[&str]| {
+        let outcome = user.run(&[&["models", "add", "--offline"], args].concat());
+        assert_eq!(outcome.code, Some(2), "{args:?}: {outcome:?}");
+        outcome.stderr
+    };
+    assert!(refused(&["opnai:gpt-5"]).contains("did you mean `openai`?"));
+    assert!(refused(&["gpt-5"]).contains("did you mean `openai:gpt-5`?"));
+    assert!(refused(&["ollama"]).contains("write `ollama:MODEL`"));
+    assert!(refused(&["openai"]).contains("add `--key-from-env VARIABLE` or `--key-stdin`"));
+    assert!(refused(&["openai:a b"]).contains("not a valid model name") || cfg!(unix));
+    assert!(refused(&["openai", "--key-from-env", "TOOLCRIB_UNSET"]).contains("TOOLCRIB_UNSET"));
+    assert!(refused(&["openai", "-p", "."]).contains("leave out `--project`"));
+    let clear = user.add(&["openai:m", "--offline", "--base-url", "http://far.example/v1"]);
+    assert_eq!(clear.code, Some(2), "a key is not sent in the clear: {clear:?}");
+    let with_env = user
+        .command(&["models", "add", "openai:m", "--base-url", "http://127.0.0.1:9/v1"])
+        .env("OPENAI_API_KEY", KEY)
+        .output()
+        .unwrap();
+    assert!(Outcome::from(with_env).stderr.contains("the environment sets OPENAI_API_KEY"));
+    assert!(!user.path("config/toolcrib/models.json").exists());
+    assert!(!user.path("config/toolcrib/vault").exists());
+}
+
+#[test]
+fn the_default_stands_between_the_project_and_the_environment() {
+    let user = User::new();
+    let key = format!("{KEY}-of-the-environment");
+    let default = |args: &[&str]| -> Value {
+        let mut command = user.command(&[&["models", "--offline", "--json"], args].concat());
+        let listed = command.env("ANTHROPIC_API_KEY", &key).output().unwrap();
+        let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
+        let models = listed["models"].as_array().unwrap();
+        let first = models.iter().find(|model| model["is_default"] == true);
+        json!([listed["named"], first.map(|first| [&first["name"], &first["origin"]])])
+    };
+    let name = "anthropic:claude-sonnet-5-5";
+    assert_eq!(default(&[]), json!([null, [name, "ANTHROPIC_API_KEY"]]));
+    assert_eq!(user.add(&["openai:gpt-5", "--offline"]).code, Some(0));
+    assert_eq!(default(&[]), json!([null, ["openai:gpt-5", "your default"]]));
+    let project = Project::of(&[
+        ("toolcrib.toml", "[agent]\nmodel = 'script:s.toml'\n"),
+        ("s.toml", "[[rule]]\ntext = 'From the project.'\n"),
+        ("t.toml", "[[rule]]\ntext = 'From the command line.'\n"),
+    ]);
+    let folder = project.path().to_str().unwrap();
+    let run = |args: &[&str]| user.run(&[&["run", "-p", folder, "Hello"], args].concat()).stdout;
+    assert_eq!(run(&[]), "From the project.\n");
+    assert_eq!(run(&["--model", "script:t.toml"]), "From the command line.\n");
+    project.write("toolcrib.toml", "[model.own]\nvendor = 'ollama'\nmodel = 'm'\n");
+    assert_eq!(default(&["-p", folder]), json!([null, ["own", "toolcrib.toml:1"]]));
+
+    // A default without its key is an error, not another vendor.
+    fs::remove_file(user.path("config/toolcrib/vault/OPENAI_API_KEY")).unwrap();
+    let lost = user.command(&["run", "Hello"]).env("ANTHROPIC_API_KEY", &key).output().unwrap();
+    let lost = Outcome::from(lost);
+    assert_eq!(lost.code, Some(2), "{lost:?}");
+    let reason = "openai:gpt-5 (your default) cannot be used: there is no key for openai: set \
+        OPENAI_API_KEY, or run `toolcrib models add openai`";
+    assert!(lost.stderr.contains(reason), "{}", lost.stderr);
+}
+
+#[test]
+fn a_stored_key_goes_only_where_it_was_stored_for() {
+    let user = User::new();
+    let (own, other) = (greeter(Some(KEY)), greeter(None));
+    let (own_url, other_url) = (own.server.base_url(), other.server.base_url());
+    assert_eq!(user.add(&["openai:desk", "--base-url", &own_url]).code, Some(0));
+    assert!(received_the_key(&own));
+
+    // A base URL of a project, of the command line, or of the environment is another place.
+    let project = Project::of(&[(
+        "toolcrib.toml",
+        &format!(
+            "[agent]\nmodel = 'other'\n[model.other]\nvendor = 'openai'\nmodel = 'desk'\n\
+             base_url = '{other_url}'\n"
+        ),
+    )]);
+    let folder = project.path().to_str().unwrap();
+    let by_project = user.run(&["run", "-p", folder, "Hello"]);
+    assert_eq!(by_project.stdout, "Hello to you.\n", "{by_project:?}");
+    let named = ["run", "--model", "openai:desk", "--base-url", &other_url, "Hello"];
+    assert_eq!(user.run(&named).stdout, "Hello to you.\n");
+    let by_environment =
+        user.command(&["run", "Hello"]).env("OPENAI_BASE_URL", &other_url).output().unwrap();
+    assert_eq!(Outcome::from(by_environment).stdout, "Hello to you.\n");
+    assert_eq!(other.server.recorder().len(), 3);
+    assert!(!received_the_key(&other));
+
+    // A project that is found and not trusted is not run, and its model not asked.
+    let count = own.server.recorder().len();
+    project.write("toolcrib.toml", "[agent]\nmodel = 'openai:desk'\n");
+    for args in [["run", "Hello"], ["models", "--json"]] {
+        let mut command = user.command(&args);
+        let found = Outcome::from(command.current_dir(project.path()).output().unwrap());
+        assert_ne!(found.stdout, "Hello to you.\n", "{found:?}");
+    }
+    // `models` lists the user's default, which is not the project's.
+    assert!(own.server.recorder().len() <= count + 1);
+    let named = user.run(&["run", "-p", folder, "Hello"]);
+    assert_eq!(named.stdout, "Hello to you.\n", "a named project is trusted: {named:?}");
+
+    // A file that others can read or change is not used.
+    for file in ["models.json", "vault/OPENAI_API_KEY"] {
+        let path = user.path("config/toolcrib").join(file);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        let open = user.run(&["run", "Hello"]);
+        assert_eq!(open.code, Some(2), "{open:?}");
+        assert!(open.stderr.contains(file), "{}", open.stderr);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    assert_eq!(user.run(&["run", "Hello"]).stdout, "Hello to you.\n");
+}
+
+/// A document with one operation, and its answer.
+const DOCUMENT: &str = r#"{ "openapi": "3.1.0", "servers": [{ "url": "/v1" }],
+    "paths": { "/orders": { "get": { "operationId": "listOrders" } } } }"#;
+
+#[test]
+fn a_conversation_without_a_project_has_only_the_tools_of_with() {
+    let user = User::new();
+    let script = user.path("script.toml");
+    fs::write(
+        &script,
+        "[[rule]]\nnot_called = 'read_file'\ncalls = [\n\
+         { tool = 'read_file', args = { path = 'hello.txt' } },\n\
+         { tool = 'write_file', args = { path = 'new.txt', content = 'x' } },\n\
+         { tool = 'shop_query', args = { sql = 'SELECT name FROM products' } },\n\
+         { tool = 'listOrders', args = {} } ]\n[[rule]]\ntext = 'Done.'\n",
+    )
+    .unwrap();
+    fs::write(user.path("here/hello.txt"), "a line of the folder\n").unwrap();
+    let shop = rusqlite::Connection::open(user.path("shop.db")).unwrap();
+    shop.execute_batch("CREATE TABLE products(name TEXT); INSERT INTO products VALUES('a saw')")
+        .unwrap();
+    let api = Prepared::new(
+        Vendor::OpenAi,
+        vec![
+            Reply::json(200, &serde_json::from_str::<Value>(DOCUMENT).unwrap()),
+            Reply::json(200, &json!([{ "id": 7 }])),
+        ],
+    );
+    let model = format!("script:{}", script.display());
+    let url = format!("{}/openapi.json", api.url());
+    let with = ["--with", "files", "--with", "../shop.db", "--with", "web", "--with", &url];
+    let args = [&["run", "--json", "--no-session", "--model", &model, "Go"], &with[..]].concat();
+    let run = user.run(&args);
+    let run: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run:?}"));
+    let texts: Vec<_> =
+        run["tool_calls"].as_array().unwrap().iter().map(Value::to_string).collect();
+    for (text, expected) in texts.iter().zip(["a line of the folder", "denied", "a saw", "7"]) {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    assert!(!user.path("here/new.txt").exists(), "what changes something needs a person");
+    assert_eq!(fs::read_dir(user.path("here")).unwrap().count(), 1, "nothing is written there");
+    let scratch = fs::read_dir(user.path("state/toolcrib/scratch")).unwrap().next().unwrap();
+    assert_eq!(scratch.unwrap().metadata().unwrap().permissions().mode() & 0o777, 0o700);
+
+    // A folder that contains the vault does not open it.
+    assert_eq!(user.add(&["openai:m", "--offline"]).code, Some(0));
+    let peek = "calls = [{ tool = 'read_file', args = { path = 'config/toolcrib/vault/OPENAI_API_KEY' } }]";
+    let peek =
+        format!("[[rule]]\nstep = 1\n{peek}\n[[rule]]\ntext = '{{{{ errors.read_file }}}}'\n");
+    fs::write(user.path("peek.toml"), peek).unwrap();
+    let peek = format!("script:{}", user.path("peek.toml").display());
+    let mut command = user.command(&["run", "--with", "files", "--model", &peek, "Go"]);
+    let peeked = Outcome::from(command.current_dir(user.0.path()).output().unwrap());
+    assert_eq!(peeked.stdout, "true\n", "{peeked:?}");
+
+    // The same tools have the same sessions, and `-c` continues.
+    let again = |more: &[&str]| {
+        user.run(&[&["run", "--json", "--model", &model, "--with", "web", "Hi"], more].concat())
+    };
+    let [first, second] = [&[][..], &["-c"]].map(again).map(|outcome| {
+        let run: Value = serde_json::from_str(&outcome.stdout).unwrap_or_default();
+        run["session"].clone()
+    });
+    assert_eq!(first, second);
+    assert_ne!(first, Value::Null);
+
+    for (with, problem) in [
+        ("file", "did you mean `files`?"),
+        ("nothing.db", "there is no file `nothing.db`"),
+        ("hello.txt", "is neither a SQLite database nor an OpenAPI document"),
+    ] {
+        let refused = user.run(&["run", "--model", &model, "--with", with, "Hi"]);
+        assert_eq!(refused.code, Some(2), "{with}: {refused:?}");
+        assert!(refused.stderr.contains(problem), "{with}: {}", refused.stderr);
+    }
+    let desk = Project::desk();
+    let beside = desk.toolcrib(&["run", "--with", "web", "Hi"]);
+    assert_eq!(beside.code, Some(2), "{beside:?}");
+    assert!(beside.stderr.contains("`--with` is for a conversation without a project"));
+}
