@@ -1,4 +1,4 @@
-//! Runs the programs of `examples/frameworks` and `examples/restate`, separate workspaces, and compares pages
+//! Runs the programs of `examples/frameworks` and `examples/restate`, a separate workspace, and compares pages
 //! with programs.
 
 use std::{env, fs, path::Path, process::Command};

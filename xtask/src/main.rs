@@ -15,7 +15,7 @@
 //! - `listed`: checks that `docs/internal/dependencies.md` lists exactly the direct dependencies.
 //! - `jdk`: a Java development kit, whose programs tests run under the default limits.
 //! - `harm`: runs the tests of the faults that were found from outside.
-//! - `frameworks`: runs the programs of `examples/frameworks` and `examples/restate`, separate workspaces, and compares pages with programs.
+//! - `frameworks`: runs the programs of `examples/frameworks` and `examples/restate`, a separate workspace, and compares pages with programs.
 //! - `crash`: kills workers on a PostgreSQL store, stops its server at once, and cuts connections.
 //! - `crash_table`: kills the same loop in Toolcrib and in other systems, and writes what happened into `docs/crash-table.md`.
 //! - `conformance`: the official MCP conformance suite, run on the gateway and on the client.

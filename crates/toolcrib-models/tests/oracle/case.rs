@@ -16,11 +16,12 @@
 //!                                                     calls of the assistant's message before it
 //! ```
 //!
-//! After the last message the model is asked once more.
+//! After the last message the model is asked once more. A case without `system`, `tools` or `messages` has
+//! those of `plain`.
 
 use std::{fs, path::PathBuf};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// A folder beside this file.
 pub(crate) fn folder(name: &str) -> PathBuf {
@@ -51,12 +52,14 @@ impl Case {
     }
 
     pub(crate) fn read(name: &str) -> Self {
-        let text = fs::read_to_string(Self::path(name)).unwrap();
-        Self { name: name.to_owned(), json: serde_json::from_str(&text).unwrap() }
+        let mut keys = Self::keys("plain");
+        keys.extend(Self::keys(name));
+        Self { name: name.to_owned(), json: keys.into() }
     }
 
-    pub(crate) fn path(name: &str) -> PathBuf {
-        folder("cases").join(format!("{name}.json"))
+    fn keys(name: &str) -> Map<String, Value> {
+        let text = fs::read_to_string(folder("cases").join(format!("{name}.json"))).unwrap();
+        serde_json::from_str(&text).unwrap()
     }
 
     /// The answers that it gets, by the names of their files.

@@ -53,7 +53,7 @@ impl Sdk {
     /// Plays a conversation; returns the result of each request.
     pub(crate) fn hold(&mut self, case: &Case, model: &str) -> Vec<Value> {
         let job = json!({
-            "case": Case::path(&case.name),
+            "case": case.json,
             "model": model,
             "max_tokens": MAX_TOKENS,
         });

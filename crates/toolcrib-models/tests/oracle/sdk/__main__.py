@@ -2,15 +2,15 @@
 
 Started as `python -IB sdk API BASE_URL`. Each line of the input is a job
 
-    {"case": FILE, "model": NAME, "max_tokens": N}
+    {"case": CASE, "model": NAME, "max_tokens": N}
 
 and is answered by one line, an array with what came of each request that the case makes:
 
     {"text", "reasoning", "calls": [{"id", "name", "arguments"}], "stop", "usage": {"input", "cached", "output"}}
     {"error": {"class", "status", "code", "retry_after", "message"}}
 
-A conversation ends with its first error. What a job cannot do at all, such as a case that is not
-there, ends the program.
+A conversation ends with its first error. What a job cannot do at all, such as a case without
+messages, ends the program.
 """
 
 import importlib
@@ -31,7 +31,7 @@ def main():
     client = vendor.connect(sys.argv[2])
     for line in sys.stdin:
         job = json.loads(line)
-        case = json.loads(Path(job["case"]).read_text("utf-8"))
+        case = job["case"]
         if sys.argv[1] != "responses":
             case["messages"] = list(note.alternating(case["messages"]))
         print(json.dumps(hold(vendor, vendor.Conversation(client, case, job), case)), flush=True)
