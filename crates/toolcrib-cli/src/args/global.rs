@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Arg, Args, Command};
+use clap::{Arg, Args, Command, builder::Resettable};
 
 /// The heading of the options of every command.
 const GLOBAL: &str = "Global options";
@@ -119,6 +119,8 @@ fn hide(command: Command, above: &str, global: &[Arg]) -> Command {
     let unused = UNUSED.iter().filter(|(name, _)| is_of(name)).flat_map(|(_, options)| *options);
     let unused: Vec<_> = unused.copied().flatten().collect();
     let hidden = global.iter().filter(|arg| unused.iter().any(|name| arg.get_id() == **name));
-    let hidden: Vec<_> = hidden.map(|arg| arg.clone().hide(true)).collect();
+    // A refusal names the option itself, not one that it would need.
+    let hidden = hidden.map(|arg| arg.clone().hide(true).requires(Resettable::Reset));
+    let hidden: Vec<_> = hidden.collect();
     command.args(hidden).mut_subcommands(|command| hide(command, words, global))
 }

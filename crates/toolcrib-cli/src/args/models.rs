@@ -2,8 +2,6 @@
 
 use clap::{Args, Subcommand};
 
-use super::OfflineArgs;
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum ModelsCommand {
     /// Make a model your default, and store its key in your vault
@@ -45,6 +43,7 @@ pub(crate) struct ModelsAddArgs {
     /// Read the key from standard input
     #[arg(long, conflicts_with = "key_from_env")]
     pub(crate) key_stdin: bool,
-    #[command(flatten)]
-    pub(crate) look: OfflineArgs,
+    /// Do not query the server of the model
+    #[arg(long)]
+    pub(crate) offline: bool,
 }

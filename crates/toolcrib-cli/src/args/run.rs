@@ -12,7 +12,7 @@ use super::{Claim, FreshArgs, IdentityArgs, RunSession, Situation, sessions::ses
 pub(crate) struct ModelArgs {
     /// The model, instead of the project's: openai:MODEL, anthropic:MODEL, gemini:MODEL,
     /// ollama:MODEL, the name of a [model.NAME], or script:FILE, relative to the project [default:
-    /// the project's, else the first configured model]
+    /// the project's, else yours of `models add`, else the first configured model]
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
     /// The model's endpoint, such as http://127.0.0.1:8080/v1. API keys of the environment are not
@@ -89,7 +89,7 @@ pub(crate) struct ResumeArgs {
     /// the run. May be repeated; repeating a name makes a list [default: no claims]
     #[arg(long = "claim", value_name = "NAME=VALUE")]
     claims: Vec<Claim>,
-    /// The model, as of `run` [default: the project's, else the first configured model]
+    /// The model, as of `run` [default: as of `run`]
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
     /// The model's endpoint, as of `run`

@@ -77,9 +77,14 @@ fn a_flag_that_init_has_no_use_for_is_refused() {
     let help =
         |args: &[&str]| String::from_utf8(toolcrib().args(args).output().unwrap().stdout).unwrap();
     for flag in refused.map(|option| option[0]) {
-        assert!(!help(&["init", "--help"]).contains(flag));
+        for other in [&["init"][..], &["models", "add"], &["secret", "set"], &["discover"]] {
+            assert!(!help(&[other, &["--help"]].concat()).contains(flag), "{other:?} {flag}");
+        }
         assert!(help(&["check", "--help"]).contains(flag) && help(&["--help"]).contains(flag));
+        let is_of_imports = !["--project", "--state"].contains(&flag);
+        assert_eq!(help(&["run", "-h"]).contains(&format!("{flag} ")), !is_of_imports, "{flag}");
     }
+    assert!(help(&["trust", "--help"]).contains("--project"));
 }
 
 #[test]

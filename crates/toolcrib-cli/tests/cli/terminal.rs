@@ -81,7 +81,9 @@ impl Terminal {
     /// Waits for the end; returns the lines with their colors.
     pub(crate) fn colored(mut self) -> String {
         self.wait_until(|_| false);
-        self.screen.screen().contents_formatted_basic().trim_end().to_owned()
+        let text = self.screen.screen().contents_formatted_basic();
+        // Bold and dim are one attribute of the screen, where each replaces the other.
+        text.trim_end().replace("\u{1b}[1m", "\u{1b}[22;1m").replace("\u{1b}[2m", "\u{1b}[22;2m")
     }
 
     /// The words that the terminal has split, because their line was too long for it.

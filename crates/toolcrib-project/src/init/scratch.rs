@@ -91,7 +91,7 @@ impl Scratch {
                     self.text.push_str("\n[[tool]]\nkind = \"web\"\n");
                 }
             }
-            ScratchTools::File(path) => self.add_file(path.clone())?,
+            ScratchTools::File(path) => self.add_file(path)?,
             ScratchTools::Document { url, text } => {
                 let unusable = unusable(PathBuf::from(url.as_str()));
                 let document = OpenApi::parse(text)
@@ -116,8 +116,8 @@ impl Scratch {
         Ok(())
     }
 
-    fn add_file(&mut self, path: PathBuf) -> Result<(), InitError> {
-        let unusable = unusable(path.clone());
+    fn add_file(&mut self, path: &Path) -> Result<(), InitError> {
+        let unusable = unusable(path.to_owned());
         let cannot = |error: io::Error| unusable(format!("cannot be read: {error}"));
         let real = path.canonicalize().map_err(cannot)?;
         let shown = path.file_name().unwrap_or_default().to_string_lossy();

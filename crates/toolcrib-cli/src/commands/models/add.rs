@@ -78,7 +78,7 @@ async fn add(
     let added = models.add(&name, args.base_url.as_deref(), key);
     added.map_err(|error| failed(&error))?;
     let candidate = users_default()?.ok_or_else(|| gone(&name))?;
-    let offline = (look.offline || args.look.offline).then_some("offline");
+    let offline = (look.offline || args.offline).then_some("offline");
     let listed = unless_cancelled(asked(candidate, offline, true), cancellation).await?;
     if global.json {
         output::json(&output::models_json(None, &[listed]));

@@ -12,11 +12,12 @@ use std::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolcrib_models::{ScriptedModel, Vendor};
-use toolcrib_testbed::{ModelServer, Reply};
+use toolcrib_testbed::{ModelServer, Recorded, Reply};
 
 use super::{KEY, Prepared, Served, runtime};
 use crate::{
     chat::at_prompt,
+    model_faults::wire::Answer,
     support::{Outcome, Project, toolcrib},
     terminal::Terminal,
 };
@@ -61,21 +62,18 @@ impl User {
     }
 }
 
-/// A model that greets, at a server that requires the key or none.
-fn greeter(key: Option<&str>) -> Served {
+/// A model that greets, at a server that requires the key.
+fn greeter() -> Served {
     let script = "[[rule]]\ntext = 'Hello to you.'\n";
     let model = Arc::new(ScriptedModel::from_toml("script:s.toml", script).unwrap());
-    let builder = ModelServer::builder(model).model_name("desk");
-    let builder = key.into_iter().fold(builder, |builder, key| builder.key(key));
     let runtime = runtime();
-    let server = runtime.block_on(builder.start()).unwrap();
-    Served { server, _runtime: runtime }
+    let server = ModelServer::builder(model).key(KEY).model_name("desk");
+    Served { server: runtime.block_on(server.start()).unwrap(), _runtime: runtime }
 }
 
-fn received_the_key(served: &Served) -> bool {
-    served.server.recorder().requests().iter().any(|request| {
-        request.headers.iter().any(|(_, value)| value.to_str().unwrap().contains(KEY))
-    })
+fn have_the_key(requests: &[Recorded]) -> bool {
+    let mut values = requests.iter().flat_map(|request| request.headers.iter());
+    values.any(|(_, value)| value.to_str().unwrap().contains(KEY))
 }
 
 #[test]
@@ -85,7 +83,7 @@ fn one_command_and_one_question_lead_from_nothing_to_an_answer() {
     assert_eq!(none.code, Some(2), "{none:?}");
     assert!(none.stderr.contains("run `toolcrib models add`"), "{none:?}");
 
-    let served = greeter(Some(KEY));
+    let served = greeter();
     let url = served.server.base_url();
     let mut terminal = Terminal::start(&user.command(&["models", "add", "--base-url", &url]), 120);
     terminal.wait_for("Vendor (anthropic, openai, gemini, ollama), or VENDOR:MODEL: ");
@@ -149,7 +147,7 @@ fn what_cannot_be_added_is_refused_and_changes_nothing() {
     assert!(refused(&["gpt-5"]).contains("did you mean `openai:gpt-5`?"));
     assert!(refused(&["ollama"]).contains("write `ollama:MODEL`"));
     assert!(refused(&["openai"]).contains("add `--key-from-env VARIABLE` or `--key-stdin`"));
-    assert!(refused(&["openai:a b"]).contains("not a valid model name") || cfg!(unix));
+    assert!(refused(&["openai:a b"]).contains("--key-from-env"));
     assert!(refused(&["openai", "--key-from-env", "TOOLCRIB_UNSET"]).contains("TOOLCRIB_UNSET"));
     assert!(refused(&["openai", "-p", "."]).contains("leave out `--project`"));
     let clear = user.add(&["openai:m", "--offline", "--base-url", "http://far.example/v1"]);
@@ -205,10 +203,12 @@ fn the_default_stands_between_the_project_and_the_environment() {
 #[test]
 fn a_stored_key_goes_only_where_it_was_stored_for() {
     let user = User::new();
-    let (own, other) = (greeter(Some(KEY)), greeter(None));
-    let (own_url, other_url) = (own.server.base_url(), other.server.base_url());
+    let hello = || Answer::text(&["Hello to you."]);
+    let other = Prepared::saying(Vendor::OpenAi, [hello(), hello(), hello()]);
+    let own = greeter();
+    let (own_url, other_url) = (own.server.base_url(), format!("{}/v1", other.url()));
     assert_eq!(user.add(&["openai:desk", "--base-url", &own_url]).code, Some(0));
-    assert!(received_the_key(&own));
+    assert!(have_the_key(&own.server.recorder().requests()));
 
     // A base URL of a project, of the command line, or of the environment is another place.
     let project = Project::of(&[(
@@ -226,8 +226,8 @@ fn a_stored_key_goes_only_where_it_was_stored_for() {
     let by_environment =
         user.command(&["run", "Hello"]).env("OPENAI_BASE_URL", &other_url).output().unwrap();
     assert_eq!(Outcome::from(by_environment).stdout, "Hello to you.\n");
-    assert_eq!(other.server.recorder().len(), 3);
-    assert!(!received_the_key(&other));
+    assert_eq!(other.requests().len(), 3);
+    assert!(!have_the_key(&other.requests()));
 
     // A project that is found and not trusted is not run, and its model not asked.
     let count = own.server.recorder().len();
@@ -237,8 +237,9 @@ fn a_stored_key_goes_only_where_it_was_stored_for() {
         let found = Outcome::from(command.current_dir(project.path()).output().unwrap());
         assert_ne!(found.stdout, "Hello to you.\n", "{found:?}");
     }
-    // `models` lists the user's default, which is not the project's.
-    assert!(own.server.recorder().len() <= count + 1);
+    // `models` lists the models at the user's base URL, and nothing else was requested.
+    let requests = own.server.recorder().requests();
+    assert!(requests[count..].iter().all(|request| request.body.is_empty()));
     let named = user.run(&["run", "-p", folder, "Hello"]);
     assert_eq!(named.stdout, "Hello to you.\n", "a named project is trusted: {named:?}");
 
@@ -307,7 +308,7 @@ fn a_conversation_without_a_project_has_only_the_tools_of_with() {
     let peek = format!("script:{}", user.path("peek.toml").display());
     let mut command = user.command(&["run", "--with", "files", "--model", &peek, "Go"]);
     let peeked = Outcome::from(command.current_dir(user.0.path()).output().unwrap());
-    assert_eq!(peeked.stdout, "true\n", "{peeked:?}");
+    assert_eq!(peeked.stdout, "True\n", "{peeked:?}");
 
     // The same tools have the same sessions, and `-c` continues.
     let again = |more: &[&str]| {
