@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     chat::at_prompt,
-    serve::{Piped, message},
+    gateway::{Piped, message},
     support::{Project, at_terminal, config_home},
     terminal::Terminal,
 };
@@ -343,7 +343,7 @@ fn programs_that_make_approvals_advisory_are_named() {
     project.write("toolcrib.toml", &strict);
     let refused = project.toolcrib(&["check"]);
     assert!(refused.code == Some(2) && refused.stderr.contains(reason), "{}", refused.stderr);
-    if crate::sandbox::is_possible() {
+    if crate::support::sandboxes_are_possible() {
         project.write("toolcrib.toml", &format!("{strict}[sandbox]\ntier = \"files\"\n"));
         let hold = project.toolcrib(&["check"]);
         assert_eq!(hold.code, Some(0), "{}", hold.stderr);
@@ -378,7 +378,7 @@ exit 0
 
     #[test]
     fn a_sandboxed_program_cannot_approve() {
-        if !crate::sandbox::is_possible() {
+        if !crate::support::sandboxes_are_possible() {
             return;
         }
         let project = project();

@@ -117,7 +117,7 @@ fn a_call_at_which_a_rule_halts_is_refused_and_ends_a_run() {
 
 #[test]
 fn prompts_and_resources_of_a_server_are_explained_like_tools() {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/fixtures/remote_notifications.py");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/remote_notifications.py");
     let project = Project::of(&[(
         "toolcrib.toml",
         &format!(

@@ -92,7 +92,7 @@ fn servers_of_a_client_run_where_they_did_and_unusable_ones_are_named() {
     let dir = tempfile::TempDir::new().unwrap();
     let from = dir.path().join("from");
     fs::create_dir_all(from.join(".vscode")).unwrap();
-    fs::copy(crate::mcp::server(), from.join("server.py")).unwrap();
+    fs::copy(crate::mcp_server::server(), from.join("server.py")).unwrap();
     let servers = r#"{ "theme": "private", "servers": {
         "small": { "command": "python3", "args": ["server.py", "${TOOLCRIB_NO:-small}"],
                    "env": { "MARK": "${workspaceFolder}", "API_TOKEN": "hush-1c44d0" } },
@@ -203,7 +203,7 @@ fn a_project_begun_from_a_file_asks_before_it_writes_and_passes_check_and_lint()
     fs::write(dir.path().join("openapi.json"), document).unwrap();
     let servers = format!(
         r#"{{ "mcpServers": {{ "small": {{ "command": "python3", "args": [{:?}, "small"], "excludeTools": ["dangling"] }} }} }}"#,
-        crate::mcp::server()
+        crate::mcp_server::server()
     );
     fs::write(dir.path().join("servers.json"), servers).unwrap();
 

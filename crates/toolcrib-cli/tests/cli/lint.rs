@@ -147,7 +147,7 @@ fn the_support_desk_has_nothing_to_find() {
 
 #[test]
 fn tools_of_servers_are_looked_over_and_a_server_that_fails_is_a_finding() {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/fixtures/mcp_server.py");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mcp_server.py");
     let file = format!(
         r#"
 [mcp.small]

@@ -13,7 +13,7 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
-    serve::{Piped, message},
+    gateway::{Piped, message},
     support::{Project, in_full},
 };
 

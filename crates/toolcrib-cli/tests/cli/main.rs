@@ -7,64 +7,49 @@
     clippy::disallowed_methods,
     reason = "tests"
 )]
+#![allow(dead_code, reason = "each of the two test programs uses a part of `support`")]
 
 mod acp;
 mod approvals;
 mod arguments;
 mod artifacts;
 mod attachments;
-mod callers;
 mod cancel;
 mod chat;
 mod check;
-mod check_server;
 mod claims;
-mod clients;
 mod command;
 mod desk;
 mod editor;
 mod explain;
 mod files;
 mod find;
-mod five_hundred;
 mod harm;
 mod http;
-mod hub;
 mod images;
 mod init;
 mod lint;
 mod live;
-mod lock;
 mod look_back;
-mod mcp;
 mod menu;
 mod model_faults;
 mod models;
 mod night_shift;
 mod no_answer;
-mod oauth;
-mod operate;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod own_databases;
-mod peers;
 mod personality;
 mod pictures;
 mod plugins;
 mod problems;
 mod readme;
-mod replicas;
 mod run;
-mod sandbox;
 mod secrets;
 mod sent_parts;
-mod serve;
-mod server_skills;
 mod sessions;
 mod skills;
 mod streams;
-mod support;
-mod terminal;
 mod texts;
 mod tools;
 mod trace;
@@ -72,3 +57,12 @@ mod usage;
 mod vendor_answers;
 mod widths;
 mod workers;
+
+#[path = "../support/gateway.rs"]
+mod gateway;
+#[path = "../support/mcp_server.rs"]
+mod mcp_server;
+#[path = "../support/mod.rs"]
+mod support;
+#[path = "../support/terminal.rs"]
+mod terminal;

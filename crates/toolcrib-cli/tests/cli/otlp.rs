@@ -17,7 +17,7 @@ use tokio::runtime::Runtime;
 use toolcrib_testbed::{CannedServer, Reply};
 
 use crate::{
-    serve::Http,
+    gateway::Http,
     support::{Project, python_server, wait_for},
 };
 

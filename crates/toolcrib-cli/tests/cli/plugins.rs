@@ -6,7 +6,7 @@ use crate::support::Project;
 
 /// A project with a tool, and a plugin with a tool, a skill and a server.
 fn project() -> Project {
-    let server = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/fixtures/mcp_server.py");
+    let server = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mcp_server.py");
     let mcp = format!(
         "[mcp.small]\ncommand = \"python3\"\nargs = [\"{server}\", \"small\"]\n\
          env = {{ MARK = \"none\", LOG = \"started.log\" }}\n"
@@ -52,7 +52,7 @@ fn check_and_tools_show_the_plugin_of_each_part() {
       plugin notes: 1 declared tool
       personality bare
       1 policy rule
-      MCP server small (plugin `notes`): python3 ./tests/cli/fixtures/mcp_server.py small
+      MCP server small (plugin `notes`): python3 ./tests/fixtures/mcp_server.py small
       no model is named; `run` uses the first configured one
     ");
     let (_, checked) = project.json(&["check"]);

@@ -105,7 +105,7 @@ fn types_behind_references_and_combinations_are_shown_and_apply_to_pairs() {
 
 #[test]
 fn remote_tools_are_marked_and_a_source_that_fails_is_told() {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/fixtures/mcp_server.py");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mcp_server.py");
     let project = |on_failure: &str| {
         let file = format!(
             r#"

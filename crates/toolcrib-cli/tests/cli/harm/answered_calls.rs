@@ -24,7 +24,7 @@ const FINAL: [&str; 3] = ["execution_failed", "input_invalid", "outcome_unknown"
 
 #[test]
 fn an_answered_charge_was_made_three_times() {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/fixtures/stateful_server.py");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/stateful_server.py");
     for (code, message) in [
         (-32_601, "Client does not support listing roots"),
         (-32_602, "the power tool was not found in crate 7"),

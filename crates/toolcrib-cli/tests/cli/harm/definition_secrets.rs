@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use toolcrib_models::Vendor;
 
 use crate::{
+    gateway::{Piped, message},
     model_faults::wire::Answer,
     models::Prepared,
-    serve::{Piped, message},
     support::{Project, python_server},
 };
 

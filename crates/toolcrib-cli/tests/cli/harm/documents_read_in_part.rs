@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{http::Server, lock, support::Project};
+use crate::{http::Server, mcp_server, support::Project};
 
 const SECRET: &str = "hush-documents-41c7";
 const VARIABLE: &str = "TOOLCRIB_TEST_DOCUMENT_SECRET";
@@ -324,7 +324,8 @@ fn a_pattern_with_look_around_withheld_a_tool_of_a_server() {
         let tool = json!({ "name": "echo_text", "description": "Calls.", "inputSchema": schema });
         let tools = json!({ "tools": [tool], "prompts": [] }).to_string();
         let toml = "policy_default = 'allow'\n[mcp.s]\ncommand = 'python3'\nargs = ['server.py']\n";
-        let files = [("toolcrib.toml", toml), ("server.py", lock::SERVER), ("tools.json", &tools)];
+        let files =
+            [("toolcrib.toml", toml), ("server.py", mcp_server::SERVER), ("tools.json", &tools)];
         let project = Project::of(&files);
         // The server decides about the pattern, and this side about its neighbor.
         let (code, called) = project.json(&["call", "mcp__s__echo_text", &format!("q={differs}")]);

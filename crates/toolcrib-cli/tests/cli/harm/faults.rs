@@ -14,7 +14,7 @@ pub(super) fn script() -> String {
 }
 
 fn fixture(name: &str) -> String {
-    format!("{}/tests/cli/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))
+    format!("{}/tests/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
 /// A project with the server `f`, of which more is said.

@@ -9,11 +9,11 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
-    serve::{Http, Piped, message},
+    gateway::{Http, Piped, message},
     support::{Outcome, Project, toolcrib, wait_for},
 };
 
-const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/fixtures/stateful_server.py");
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/stateful_server.py");
 
 /// Far less than the bad server may take to start, and far more than a good one needs.
 const PROMPT: Duration = Duration::from_secs(300);

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::support::{Outcome, Project};
 
-const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/fixtures/mcp_server.py");
+const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mcp_server.py");
 
 /// A program's facts about itself and the host, whose environment and command line contain `hush`.
 const LOOK: &str = "grep -E '^(Cap|NoNewPrivs)' /proc/self/status; cat /proc/self/limits; \

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use toolcrib_core::args_digest;
 
 use crate::{
-    serve::{Piped, message},
+    gateway::{Piped, message},
     support::Project,
 };
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::documents;
 use crate::{
-    serve::{Http, Piped, message},
+    gateway::{Http, Piped, message},
     support::Project,
 };
 

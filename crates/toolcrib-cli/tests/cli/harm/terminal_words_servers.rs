@@ -4,7 +4,7 @@ use crate::support::Project;
 
 /// One server that answers, and one that hangs for two seconds before it counts as failed.
 fn project() -> Project {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/fixtures/stateful_server.py");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/stateful_server.py");
     let file = format!(
         "[mcp.quick]\ncommand = 'python3'\nargs = ['{script}', 'quick']\n\
          [mcp.slow]\ncommand = 'python3'\nargs = ['{script}', 'slow']\n\

@@ -4,9 +4,9 @@ use std::{collections::BTreeSet, fmt::Write as _, fs, process::Command, thread};
 
 use serde_json::json;
 
-use crate::{serve::Http, support::Project};
+use crate::{gateway::Http, support::Project};
 
-const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/fixtures/stateful_server.py");
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/stateful_server.py");
 
 fn token(principal: &str) -> String {
     format!("a-token-of-a-test-{principal}")

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use serde_json::{Value, json};
 
 use crate::{
-    serve::{Http, Piped, message},
+    gateway::{Http, Piped, message},
     support::{Project, wait_for},
 };
 

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use serde_json::{Value, json};
 
 use crate::{
-    serve::{Piped, message},
+    gateway::{Piped, message},
     support::{Project, python_server, wait_for},
 };
 

@@ -5,7 +5,7 @@ use std::{path::PathBuf, process::Command};
 use serde_json::{Value, json};
 
 use crate::{
-    serve::Http,
+    gateway::Http,
     support::{Project, python_server},
 };
 

@@ -11,7 +11,7 @@ use crate::{
     terminal::Terminal,
 };
 
-const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/fixtures/caller_server.py");
+const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/caller_server.py");
 
 /// A server over HTTP, ended with the value.
 struct Http(Child, u16);

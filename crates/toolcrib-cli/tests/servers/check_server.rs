@@ -277,7 +277,7 @@ fn a_server_that_does_not_start_is_a_finding_and_a_missing_program_is_not() {
 }
 
 /// The server of the table, with these faults.
-const FAULTY: &str = include_str!("fixtures/faulty_server.py");
+const FAULTY: &str = include_str!("../fixtures/faulty_server.py");
 
 /// Rules of the linter about texts that are similar, which the many tools of the fixture have by chance.
 const ALLOWED: [&str; 4] =

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::{
-    serve::{Piped, message},
+    gateway::{Piped, message},
     support::{Project, wait_for},
 };
 

@@ -13,7 +13,7 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
-    serve::{Http, Piped, message},
+    gateway::{Http, Piped, message},
     support::{Outcome, Project, in_full, python_server, toolcrib, wait_for},
 };
 

@@ -12,24 +12,11 @@ use std::{
 };
 
 use serde_json::Value;
-use toolcrib_skip::skip;
 
 use crate::{
     peers::Peers,
-    support::{Outcome, Project, toolcrib},
+    support::{Outcome, Project, sandboxes_are_possible, toolcrib},
 };
-
-/// Whether this machine enforces all tiers, as `doctor` says; if not, the tests of them are skipped.
-pub(crate) fn is_possible() -> bool {
-    let doctor: Outcome = toolcrib().args(["doctor", "--quiet"]).output().unwrap().into();
-    let possible = doctor.code == Some(0);
-    if !possible {
-        skip(
-            "this machine does not enforce all sandboxes; `toolcrib doctor` names what is missing",
-        );
-    }
-    possible
-}
 
 #[test]
 fn the_doctor_proves_each_tier_by_acts() {
@@ -55,7 +42,7 @@ fn the_doctor_proves_each_tier_by_acts() {
         let line = format!("{mark} {}", tier["tier"].as_str().unwrap());
         assert!(text.stdout.lines().any(|found| found.starts_with(&line)), "{}", text.stdout);
     }
-    if is_possible() {
+    if sandboxes_are_possible() {
         assert!(text.stdout.contains("denied     read a hidden file"), "{}", text.stdout);
     }
 }
@@ -71,7 +58,7 @@ fn tool(tier: &str, keys: &str, script: &str) -> String {
 
 #[test]
 fn a_program_reads_its_folder_and_neither_home_nor_state() {
-    if !is_possible() {
+    if !sandboxes_are_possible() {
         return;
     }
     let script = "cat note; echo made > ../out/made; ls ~; cat ~/.ssh/key; cat ../.toolcrib/*; \
@@ -97,7 +84,7 @@ fn a_program_reads_its_folder_and_neither_home_nor_state() {
 
 #[test]
 fn the_proxy_follows_the_personality_of_a_call() {
-    if !is_possible() {
+    if !sandboxes_are_possible() {
         return;
     }
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -144,7 +131,7 @@ fn saying(text: &'static str) -> (u16, Arc<AtomicUsize>) {
 
 #[test]
 fn the_proxy_reaches_no_other_port_of_a_permitted_host() {
-    if !is_possible() {
+    if !sandboxes_are_possible() {
         return;
     }
     let ((named, of_named), (other, of_other)) = (saying("welcome"), saying("inner"));
@@ -170,7 +157,7 @@ fn the_proxy_reaches_no_other_port_of_a_permitted_host() {
 
 #[test]
 fn a_server_from_npm_works_in_the_strongest_sandbox() {
-    let Some(peers) = Peers::find().filter(|_| is_possible()) else { return };
+    let Some(peers) = Peers::find().filter(|_| sandboxes_are_possible()) else { return };
     let peers = peers.0.canonicalize().unwrap();
     let peers = peers.display();
     let file = format!(

@@ -19,15 +19,15 @@ use serde_json::{Value, json};
 use toolcrib_testbed::{IdentityProvider, PostgresServer, ProtectedServer};
 
 use crate::{
+    gateway::{Http, message},
     oauth::logged_in,
-    serve::{Http, message},
     support::{Outcome, Project, in_full, wait_for},
 };
 
 const ANN: &str = "a-token-of-ann-000001";
 const BEN: &str = "a-token-of-ben-000001";
 
-const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/fixtures/caller_server.py");
+const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/caller_server.py");
 
 /// The desk of the tests: `count` and `pay` append to files.
 const FILE: &str = r#"

@@ -9,6 +9,7 @@ use std::{
 use serde_json::Value;
 use tempfile::TempDir;
 use toolcrib_models::Vendor;
+use toolcrib_skip::skip;
 
 use crate::terminal::Terminal;
 
@@ -213,4 +214,16 @@ pub(crate) fn wait_for(mut holds: impl FnMut() -> bool) {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     panic!("waited for five minutes in vain");
+}
+
+/// Whether this machine enforces all tiers, as `doctor` says; if not, the tests of them are skipped.
+pub(crate) fn sandboxes_are_possible() -> bool {
+    let doctor: Outcome = toolcrib().args(["doctor", "--quiet"]).output().unwrap().into();
+    let possible = doctor.code == Some(0);
+    if !possible {
+        skip(
+            "this machine does not enforce all sandboxes; `toolcrib doctor` names what is missing",
+        );
+    }
+    possible
 }

@@ -5,15 +5,10 @@ use std::{fs, path::PathBuf, process::Stdio};
 use serde_json::{Value, json};
 
 use crate::{
-    serve::Http,
+    gateway::Http,
+    mcp_server::server,
     support::{Outcome, Project, toolcrib, wait_for},
 };
-
-/// The fixture as in the project's file.
-pub(crate) fn server() -> String {
-    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/fixtures/mcp_server.py");
-    fixtures.to_owned()
-}
 
 /// A project with one working server, one that is not a program, and a rule.
 fn project(more: &str) -> Project {

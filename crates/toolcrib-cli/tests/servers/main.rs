@@ -1,0 +1,34 @@
+//! The program before and behind MCP servers, and as a gateway: real servers, real clients.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "tests"
+)]
+#![allow(dead_code, reason = "each of the two test programs uses a part of `support`")]
+
+mod callers;
+mod check_server;
+mod clients;
+mod five_hundred;
+mod hub;
+mod lock;
+mod mcp;
+mod oauth;
+mod operate;
+mod peers;
+mod replicas;
+mod sandbox;
+mod serve;
+mod server_skills;
+
+#[path = "../support/gateway.rs"]
+mod gateway;
+#[path = "../support/mcp_server.rs"]
+mod mcp_server;
+#[path = "../support/mod.rs"]
+mod support;
+#[path = "../support/terminal.rs"]
+mod terminal;
