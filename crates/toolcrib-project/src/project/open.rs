@@ -61,17 +61,9 @@ impl ProjectPlan {
         let trust = self.trust()?;
         let reason = trust.reason.or_else(|| Some(OFFLINE.into()));
         let trust = TrustDecision { reason, ..trust };
-        // Its warnings are not those of the opened project.
-        let trial = Problems::new(PROJECT_FILE);
-        match Opening::new(&self, &trust, Mode::Preview, &trial).finish()? {
-            Some(opened) => {
-                let project = self.project(trust, opened);
-                Ok((project, Self { is_previewed: true, ..self }))
-            }
-            None => {
-                self.bound.declared.problems.merge(trial.into_diagnostics());
-                Err(self.into_error())
-            }
+        match self.tried(&trust)? {
+            Some(opened) => Ok((self.project(trust, opened), self)),
+            None => Err(self.into_error()),
         }
     }
 
@@ -82,9 +74,10 @@ impl ProjectPlan {
     pub fn open(mut self) -> Result<Project, LoadError> {
         let trust = self.trust()?;
         if self.replaces() {
-            // A project that would not load afterward must not lose its databases.
-            if !self.is_previewed {
-                self = self.preview()?.1;
+            // A project that would not load afterward must not lose its databases. Servers are connected to,
+            // which a preview does not do.
+            if self.tried(&trust)?.is_none() {
+                return Err(self.into_error());
             }
             self.consent_to_replacing()?;
         }
@@ -98,6 +91,17 @@ impl ProjectPlan {
             }
             None => Err(self.into_error()),
         }
+    }
+
+    /// Opens the plan with new databases in memory. `None` if the project has errors, which are recorded; its
+    /// warnings are not, because they are not those of the opened project.
+    fn tried(&self, trust: &TrustDecision) -> Result<Option<Opened>, LoadError> {
+        let trial = Problems::new(PROJECT_FILE);
+        let opened = Opening::new(self, trust, Mode::Preview, &trial).finish()?;
+        if opened.is_none() {
+            self.bound.declared.problems.merge(trial.into_diagnostics());
+        }
+        Ok(opened)
     }
 
     /// The user's decision on the project. Its question is asked once.

@@ -45,7 +45,6 @@ pub struct ProjectPlan {
     pub(super) folders: FolderSpecs,
     /// The user's decision, once it is made.
     pub(super) trust: Option<TrustDecision>,
-    pub(super) is_previewed: bool,
 }
 
 impl Bound {
@@ -79,7 +78,6 @@ impl Bound {
             databases,
             folders,
             trust: None,
-            is_previewed: false,
             bound: self,
         })
     }
