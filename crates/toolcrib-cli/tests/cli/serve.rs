@@ -317,7 +317,15 @@ impl Http {
         self.ask(&self.request(token, headers, body))
     }
 
-    fn request(&self, token: Option<&str>, headers: &str, body: &str) -> String {
+    /// Sends a request, whose response is read from the stream.
+    pub(crate) fn open(&self, request: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(HANGS)).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        stream
+    }
+
+    pub(crate) fn request(&self, token: Option<&str>, headers: &str, body: &str) -> String {
         let token = token.map(|token| format!("Authorization: Bearer {token}\r\n"));
         format!(
             "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
@@ -336,9 +344,7 @@ impl Http {
     }
 
     fn ask(&self, request: &str) -> (String, String) {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(HANGS)).unwrap();
-        stream.write_all(request.as_bytes()).unwrap();
+        let mut stream = self.open(request);
         let (began, mut answer, mut part) = (Instant::now(), Vec::new(), [0; 4096]);
         loop {
             let read = stream.read(&mut part).unwrap_or_else(|error| panic!("{error}: {request}"));

@@ -4,7 +4,7 @@ use std::{io, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use toolcrib_capabilities::__internal::SealingKey;
-use toolcrib_core::{KvArea, KvError, KvLimits, KvStore as _, KvWrite, Store};
+use toolcrib_core::{KvArea, KvError, KvLimits, KvWrite, Store};
 use toolcrib_mcp::oauth::{OAuth, TokenLock, TokenStore};
 use uuid::Uuid;
 

@@ -15,7 +15,6 @@ use toolcrib_core::{Glob, Secret};
 use toolcrib_engine::{OnFailure, Redactor};
 use toolcrib_mcp::{
     McpClient, McpClientBuilder, ServerName, mcp_client,
-    oauth::OAuth,
     server::{FileOAuth, FileTimeouts, FileTools, Http, Stdio, Transport},
 };
 
