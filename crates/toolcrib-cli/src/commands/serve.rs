@@ -61,7 +61,7 @@ pub(super) async fn serve(
     }
 }
 
-/// What continues after a reload: the writers of a gateway's logs, and what its replicas share.
+/// The parts that continue after a reload: the writers of a gateway's logs, and what its replicas share.
 #[derive(Clone, Default)]
 struct Lasting {
     events: Option<EventLog>,
@@ -99,7 +99,7 @@ impl Lasting {
     }
 }
 
-/// What this process shares with the other replicas of the gateway; `None` if the project declares none.
+/// The store and the key that this process shares with the other replicas of the gateway; `None` if the project declares none.
 async fn replicas(project: &Project) -> Result<Option<Replicas>, Problem> {
     let project = project.clone();
     let shared = blocking(move || {

@@ -91,6 +91,14 @@ tool = "pay"
 effect = "deny"
 tool = "count"
 tainted = true
+[[policy]]
+effect = "halt"
+tool = "stop"
+[[tool]]
+kind = "command"
+name = "stop"
+description = "Stops."
+program = "true"
 [[tool]]
 kind = "command"
 name = "pay"
@@ -145,7 +153,10 @@ impl Team {
     fn replica(&self) -> Http {
         let machine = self.started.fetch_add(1, Ordering::Relaxed);
         let errors = self.project.path().join(format!("errors-{machine}.txt"));
-        Http::start(&mut self.command(&["serve"], machine), &errors)
+        let http = Http::start(&mut self.command(&["serve"], machine), &errors);
+        // Its server starts slowly on a machine that is busy.
+        wait_for(|| http.get("/readyz").0 == "200");
+        http
     }
 
     fn lines(&self, file: &str) -> Vec<String> {
@@ -169,7 +180,9 @@ fn result(answer: &str) -> Value {
         let json = line.strip_prefix("data: ").unwrap_or(line);
         serde_json::from_str::<Value>(json).ok()
     });
-    all.filter(|message| message.get("method").is_none()).last().unwrap_or_default()
+    // The size of a chunk is a number.
+    let answers = all.filter(|message| message.is_object() && message.get("method").is_none());
+    answers.last().unwrap_or_default()
 }
 
 fn tools(http: &Http, session: &str) -> Vec<String> {
@@ -244,6 +257,12 @@ fn what_a_session_has_read_at_one_replica_restricts_it_at_the_other() {
         assert!(!answer.contains("\"structuredContent\""), "{answer}");
         assert_eq!(team.lines("counted.txt"), ["before"], "{answer}");
     }
+    // So does a rule that halts it.
+    let halted = two.begin(ANN);
+    let stop = json!({ "name": "stop" });
+    assert_eq!(two.call_in(ANN, &halted, 13, &stop).0, "200");
+    let (_, answer) = one.call_in(ANN, &halted, 14, &json!({ "name": "numbers" }));
+    assert!(!answer.contains("artifact_read"), "{answer}");
     // Requests without a session share it by their principal.
     let (_, answer) = two.post(Some(BEN), "tools/call", &who, None);
     assert!(answer.contains("who="), "{answer}");
@@ -251,9 +270,9 @@ fn what_a_session_has_read_at_one_replica_restricts_it_at_the_other() {
     assert_eq!(team.lines("counted.txt"), ["before"], "{answer}");
 }
 
-/// The transactions of a database so far, which the server counts with a delay.
+/// The transactions of a database so far, which the server counts with a delay of ten seconds.
 fn transactions(team: &Team) -> u64 {
-    thread::sleep(Duration::from_secs(3));
+    thread::sleep(Duration::from_secs(11));
     let database = team.variables["TOOLCRIB_TEST_DATABASE"].rsplit('=').next().unwrap();
     let count = format!("SELECT xact_commit FROM pg_stat_database WHERE datname = '{database}'");
     PostgresServer::shared().unwrap().psql("postgres", &count).unwrap().parse().unwrap()
@@ -339,6 +358,56 @@ fn ask(http: &Http, more: &[(&str, &Value)]) -> Value {
     result(&answer)
 }
 
+/// A request of a server in the stream of a call, and the rest of the stream.
+fn asked_in(http: &Http, request: &str) -> (TcpStream, Value) {
+    let mut stream = http.open(request);
+    let mut read = Vec::new();
+    loop {
+        let mut part = [0; 4096];
+        let length = stream.read(&mut part).unwrap();
+        read.extend_from_slice(&part[..length]);
+        let text = String::from_utf8_lossy(&read);
+        assert!(length > 0, "{text}");
+        let asked = text.lines().find(|line| line.contains("elicitation/create"));
+        let asked = asked.and_then(|line| line.strip_prefix("data: "));
+        if let Some(asked) = asked.and_then(|json| serde_json::from_str(json).ok()) {
+            return (stream, asked);
+        }
+    }
+}
+
+#[test]
+fn an_answer_to_a_server_reaches_its_call_through_each_replica() {
+    let Some(team) = Team::new(60, "") else { return };
+    let (one, two) = (team.replica(), team.replica());
+    let begin = message(
+        1,
+        "initialize",
+        &json!({
+            "protocolVersion": "2025-06-18", "capabilities": { "elicitation": {} },
+            "clientInfo": { "name": "test", "version": "1" },
+        }),
+    );
+    let (_, answer) = one.send(Some(ANN), "", &begin);
+    let session = answer.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).unwrap();
+    let headers = format!("MCP-Protocol-Version: 2025-06-18\r\nMcp-Session-Id: {session}\r\n");
+    let form = json!({ "form": r#"{"type":"object","properties":{}}"# });
+    let call = json!({ "name": "mcp__desk__ask", "arguments": form });
+    for (id, asks, answers) in [(10, &one, &two), (11, &two, &one), (12, &two, &two)] {
+        let who = json!({ "name": "mcp__desk__who" });
+        wait_for(|| asks.call_in(ANN, session, 20 + id, &who).1.contains("who="));
+        let request = asks.request(Some(ANN), &headers, &message(id, "tools/call", &call));
+        let (mut stream, asked) = asked_in(asks, &request);
+        let reply =
+            json!({ "jsonrpc": "2.0", "id": asked["id"], "result": { "action": "decline" } });
+        let (status, answer) = answers.send(Some(ANN), &headers, &reply.to_string());
+        assert_eq!(status, "202", "{answer}");
+        let mut rest = String::new();
+        stream.read_to_string(&mut rest).unwrap();
+        assert!(rest.contains("decline"), "{rest}");
+    }
+}
+
 #[test]
 fn a_call_that_waits_for_input_goes_on_from_each_replica_and_once() {
     let Some(team) = Team::new(60, "") else { return };
@@ -365,6 +434,12 @@ fn a_call_that_waits_for_input_goes_on_from_each_replica_and_once() {
     assert_eq!(gone["error"]["code"], json!(-32602), "{gone}");
 }
 
+/// The ids of the calls that wait, of `approvals --json`.
+fn open(listed: &Value) -> impl Iterator<Item = &str> {
+    let all = listed["approvals"].as_array().unwrap().iter();
+    all.filter(|one| one["state"] == "open").map(|one| one["id"].as_str().unwrap())
+}
+
 #[test]
 fn an_approval_that_is_given_at_one_replica_is_used_once_by_either() {
     let Some(team) = Team::new(60, STRICT) else { return };
@@ -376,7 +451,7 @@ fn an_approval_that_is_given_at_one_replica_is_used_once_by_either() {
         let (_, answer) = one.post(Some(ANN), "tools/call", &pay, None);
         let listed = team.command(&["approvals", "--json"], 2).output().unwrap();
         let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
-        let id = listed["approvals"][0]["id"].as_str().unwrap_or_else(|| panic!("{answer}"));
+        let id = open(&listed).next().unwrap_or_else(|| panic!("{answer}"));
         let approved = team.command(&["approve", id, "--yes"], 2).output().unwrap();
         assert!(approved.status.success(), "{approved:?}");
         thread::scope(|scope| {
@@ -390,8 +465,7 @@ fn an_approval_that_is_given_at_one_replica_is_used_once_by_either() {
         // The others wait again.
         let waiting = team.command(&["approvals", "--json"], 2).output().unwrap();
         let waiting: Value = serde_json::from_slice(&waiting.stdout).unwrap();
-        for one in waiting["approvals"].as_array().unwrap() {
-            let id = one["id"].as_str().unwrap();
+        for id in open(&waiting) {
             team.command(&["deny", id], 2).output().unwrap();
         }
     }

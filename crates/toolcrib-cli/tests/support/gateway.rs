@@ -211,6 +211,14 @@ impl Http {
         self.ask(&self.request(token, headers, body))
     }
 
+    /// Sends a request, whose response is read from the stream.
+    pub(crate) fn open(&self, request: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(HANGS)).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        stream
+    }
+
     pub(crate) fn request(&self, token: Option<&str>, headers: &str, body: &str) -> String {
         let token = token.map(|token| format!("Authorization: Bearer {token}\r\n"));
         format!(
@@ -230,9 +238,7 @@ impl Http {
     }
 
     pub(crate) fn ask(&self, request: &str) -> (String, String) {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(HANGS)).unwrap();
-        stream.write_all(request.as_bytes()).unwrap();
+        let mut stream = self.open(request);
         let (began, mut answer, mut part) = (Instant::now(), Vec::new(), [0; 4096]);
         loop {
             let read = stream.read(&mut part).unwrap_or_else(|error| panic!("{error}: {request}"));

@@ -118,11 +118,6 @@ impl Deferral {
         self.encoded.as_ref()
     }
 
-    /// Whether tools may be deferred.
-    pub(crate) fn is_on(&self) -> bool {
-        !self.matches.is_empty() || self.above.is_some()
-    }
-
     /// How a model calls found tools.
     pub(crate) fn how(&self) -> Reveal {
         self.reveal

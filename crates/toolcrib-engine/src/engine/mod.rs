@@ -217,12 +217,6 @@ impl Engine {
             })
     }
 
-    /// Whether the menu of a conversation may depend on its earlier calls, which activate skills or find
-    /// deferred tools.
-    pub fn has_changing_menus(&self) -> bool {
-        self.0.skill_sources.may_have_skills() || self.0.visibility.deferral.is_on()
-    }
-
     /// Whether it may have tools other than those of these sources, by their ids: tools of the host,
     /// of skills, or of another source.
     pub fn has_tools_besides(&self, is_of_these: impl Fn(&str) -> bool) -> bool {

@@ -49,14 +49,6 @@ impl SkillSources {
         Self { sources: self.sources.clone(), last: Mutex::default() }
     }
 
-    /// Whether there are skills, or may be later.
-    pub(crate) fn may_have_skills(&self) -> bool {
-        self.sources.iter().any(|source| match &source.item {
-            SkillOrigin::Fixed(skills) => !skills.is_empty(),
-            SkillOrigin::Source(_) => true,
-        })
-    }
-
     /// All current skills.
     pub(crate) fn load(&self) -> Result<Arc<Skills>, InvalidSkillError> {
         let each = self.sources.iter().map(|source| source.item.load().skills);

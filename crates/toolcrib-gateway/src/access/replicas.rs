@@ -1,4 +1,4 @@
-//! What the replicas of a gateway share: a store, and a key that seals what clients carry to any of them.
+//! The replicas of a gateway, with what they share: a store, and a key that seals what clients carry to any of them.
 
 use std::{
     net::SocketAddr,
@@ -11,7 +11,7 @@ use toolcrib_core::Store;
 
 use crate::error::GatewayError;
 
-/// The replicas of a gateway behind a load balancer: processes with one configuration, one store and one
+/// The replicas of a gateway, among which a load balancer chooses: processes with one configuration, one store and one
 /// secret. A session that begins at one of them continues at each, limits of tokens count for all, and a
 /// request that continues a call reaches the replica that has it. Clones share it.
 #[derive(Clone)]

@@ -130,7 +130,7 @@ pub(crate) struct Callers {
     known: Mutex<HashMap<SessionOwner, Record>>,
     /// The number of these: mostly none, and then no lock is needed.
     count: AtomicUsize,
-    /// What was read last of callers whose restrictions no rule depends on.
+    /// The last readings of callers whose restrictions no rule depends on.
     read: Mutex<HashMap<SessionOwner, (Instant, Restrictions)>>,
     /// The number of records that could not be written to the store.
     pub(crate) unsaved: AtomicUsize,

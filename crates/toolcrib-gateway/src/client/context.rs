@@ -161,10 +161,10 @@ impl Shared {
         self.callers.note(self.config.caller_store.as_ref(), owner(access), noted).await
     }
 
-    /// Whether a decision or a menu may depend on earlier calls of a conversation.
-    pub(crate) fn reads_conversations(&self) -> bool {
+    /// Whether a decision or an active skill may depend on earlier calls of a session.
+    pub(crate) fn reads_sessions(&self) -> bool {
         let engine = &self.config.engine;
-        engine.reads_restrictions() || engine.has_changing_menus()
+        engine.reads_restrictions() || !engine.skills().is_empty()
     }
 
     /// Whether texts of a server are fenced for this access.

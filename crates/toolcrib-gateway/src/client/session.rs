@@ -58,7 +58,7 @@ pub(crate) struct Session {
     bound: Mutex<Arc<SessionTurn>>,
     /// The skills that were active last.
     skills: Mutex<Vec<SkillId>>,
-    /// What its replicas share of it, if there are several.
+    /// The part that its replicas share, if there are several.
     pub(crate) shared: Option<SharedSession>,
     /// The shared state that its turn has.
     taken_over: Mutex<SharedState>,

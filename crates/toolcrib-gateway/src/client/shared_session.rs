@@ -32,7 +32,7 @@ const AREA: &str = "toolcrib:session";
 
 const KEY: &str = "state";
 
-/// What the replicas share of a session.
+/// The state of a session that the replicas share.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct SharedState {
@@ -48,7 +48,7 @@ pub(crate) struct SharedState {
     pub(crate) log: Option<Arc<str>>,
 }
 
-/// What calls of a session have changed of its menu.
+/// The part of a menu that calls of its session have changed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SessionMenu {
     /// The active skills. Each begins with its first step at another replica.
@@ -124,7 +124,7 @@ impl SharedSession {
         self.seen.lock().as_ref().map(|seen| seen.state.clone()).unwrap_or_default()
     }
 
-    /// Changes the state, and returns it. What is known of it makes that one round trip.
+    /// Changes the state, and returns it: one round trip, unless another replica has changed it.
     ///
     /// # Errors
     /// A failure of the store; nothing has changed then.

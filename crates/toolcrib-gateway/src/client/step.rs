@@ -127,11 +127,10 @@ impl RequestContext<'_> {
         if let Some(halted) = halted.filter(|_| note_halt) {
             is_noted &= gateway.note(access, Noted::Halted(halted.clone())).await;
         }
-        let is_read = gateway.reads_conversations();
         let is_shared = match (&step.turn, self.era.session()) {
             (OwnTurn::Session(bound), Some(session)) => match session.share(bound).await {
                 // A replica that has just read the session offers the new menu only then.
-                Ok(true) if !is_read => {
+                Ok(true) if !gateway.reads_sessions() => {
                     sleep(TRUSTED_FOR).await;
                     true
                 }
@@ -140,7 +139,7 @@ impl RequestContext<'_> {
             // Only the store tells other replicas; a process alone remembers it.
             _ => is_noted || gateway.config.replicas.is_none(),
         };
-        match is_shared || !is_read {
+        match is_shared || !gateway.config.engine.reads_restrictions() {
             true => Ok(()),
             false => Err(ErrorData::internal_error(WITHHELD, None)),
         }

@@ -61,7 +61,7 @@ pub(crate) async fn initialize(
 pub(crate) struct SessionStart<'a> {
     pub(crate) connection: &'a Connection,
     pub(crate) client: ClientSender,
-    /// What another replica has noted of it.
+    /// The state that another replica has noted.
     pub(crate) shared: Option<(SharedSession, SharedState)>,
 }
 

@@ -197,7 +197,7 @@ impl SessionRequest<'_> {
                 .change(|state| state.iterations = state.iterations.saturating_add(1))
                 .await;
         }
-        let is_needed = gateway.reads_conversations();
+        let is_needed = gateway.reads_sessions();
         shared.read(if is_needed { Duration::ZERO } else { TRUSTED_FOR }).await
     }
 

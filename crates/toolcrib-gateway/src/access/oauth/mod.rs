@@ -57,7 +57,7 @@ const OF_RIGHTS: [&str; 7] = ["iss", "sub", "aud", "client_id", "azp", "scope", 
 pub(crate) struct RightsDigest([u8; 32]);
 
 impl RightsDigest {
-    /// It as a text.
+    /// Returns it as a text.
     pub(crate) fn name(&self) -> String {
         URL_SAFE_NO_PAD.encode(self.0)
     }
