@@ -63,7 +63,9 @@ fn picture(page: &str, scheme: &str) -> String {
     };
     let is_dark = if scheme == "dark" { "all" } else { "not all" };
     let style = between("<style>", "</style>").replace("(prefers-color-scheme: dark)", is_dark);
-    let body = between("<body>", "</body>");
+    // Within XML, the bars of the timeline are pictures only in their namespace.
+    let svg = "<svg xmlns=\"http://www.w3.org/2000/svg\"";
+    let body = between("<body>", "</body>").replace("<svg", svg);
     let (width, height) = PAGE;
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\">\n\
