@@ -96,7 +96,7 @@ fn the_printed_command_for_the_reasons_is_complete() {
     let folder = Project::of(&[(
         "some servers.json",
         &json!({ "mcpServers": { "small": {
-            "command": "python3", "args": [crate::mcp::server(), "small"], "includeTools": ["echo"],
+            "command": "python3", "args": [crate::mcp_server::server(), "small"], "includeTools": ["echo"],
         } } })
         .to_string(),
     )]);
