@@ -23,6 +23,7 @@ const CONNECTS_WITHIN: Duration = Duration::from_secs(3);
 
 /// Passes a POST on, with its token, and its response back. `None` if the other replica cannot be reached, which
 /// then has not received it, or it has ended without a response.
+#[expect(clippy::disallowed_methods, reason = "only a replica can seal the address of one")]
 pub(crate) async fn forward(
     at: SocketAddr,
     path: &str,
