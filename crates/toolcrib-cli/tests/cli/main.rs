@@ -21,6 +21,7 @@ mod check_server;
 mod claims;
 mod clients;
 mod command;
+mod deploy;
 mod desk;
 mod editor;
 mod explain;

@@ -227,6 +227,8 @@ const HANGS: Duration = Duration::from_secs(120);
 pub(crate) struct Http {
     child: Child,
     address: String,
+    /// The path of its messages.
+    pub(crate) path: &'static str,
 }
 
 impl Http {
@@ -234,7 +236,7 @@ impl Http {
         Self::start_at(command, "0", errors)
     }
 
-    fn start_at(command: &mut Command, at: &str, errors: &Path) -> Self {
+    pub(crate) fn start_at(command: &mut Command, at: &str, errors: &Path) -> Self {
         let errors_file = fs::File::create(errors).unwrap();
         let child = command.args(["--http", at]).stderr(errors_file).spawn().unwrap();
         let mut address = None;
@@ -246,7 +248,16 @@ impl Http {
                 .map(|(address, _)| address.to_owned());
             address.is_some()
         });
-        Self { child, address: address.unwrap() }
+        Self::of(child, address.unwrap())
+    }
+
+    /// A program that serves at an address.
+    pub(crate) fn of(child: Child, address: String) -> Self {
+        Self { child, address, path: "/mcp" }
+    }
+
+    pub(crate) fn address(&self) -> &str {
+        &self.address
     }
 
     /// The status and the body of a `tools/list` with a token.
@@ -311,9 +322,10 @@ impl Http {
     fn send(&self, token: Option<&str>, headers: &str, body: &str) -> (String, String) {
         let token = token.map(|token| format!("Authorization: Bearer {token}\r\n"));
         self.ask(&format!(
-            "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
+            "POST {} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
              Accept: application/json, text/event-stream\r\nConnection: close\r\n{headers}{}\
              Content-Length: {}\r\n\r\n{body}",
+            self.path,
             self.address,
             token.unwrap_or_default(),
             body.len()
