@@ -15,7 +15,8 @@ RUN apt-get update \
 COPY --from=build /source/target/dist/toolcrib /usr/local/bin/toolcrib
 COPY --from=build /source/LICENSE-APACHE /source/LICENSE-MIT \
     /source/target/package/texts/THIRD-PARTY.txt /usr/share/doc/toolcrib/
-RUN useradd --create-home toolcrib
+# A volume for `--state` begins with the owner that its folder has here.
+RUN useradd --create-home toolcrib && install --directory --owner=toolcrib /state
 USER toolcrib
 WORKDIR /work
 ENTRYPOINT ["toolcrib"]

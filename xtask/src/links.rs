@@ -4,7 +4,7 @@
 use crate::{problem::Problem, workspace::Workspace};
 
 /// The folders with documents.
-const FOLDERS: [&str; 4] = [".", "crates", "docs", "examples"];
+const FOLDERS: [&str; 5] = [".", "crates", "deploy", "docs", "examples"];
 
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
     let documents = workspace.files(&FOLDERS, "md")?;

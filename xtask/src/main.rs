@@ -28,6 +28,7 @@
 //! - `gateways`: third-party MCP gateways, for comparison with Toolcrib's.
 //! - `peers`: third-party MCP servers and clients, for tests of the client and the gateway.
 //! - `postgres`: PostgreSQL's binaries, of which tests and the crash table start their own servers.
+//! - `proxy`: HAProxy, behind which a test restarts gateways.
 //! - `packages`: installs third-party packages into a separate folder, with the versions and digests of a list.
 //! - `counts`: compares instructions and allocations of the most frequent operations with a baseline, and with a fixed commit.
 //! - `attacks`: runs the attacks.
@@ -69,6 +70,7 @@ mod peers;
 mod postgres;
 mod problem;
 mod prose;
+mod proxy;
 mod report;
 mod sanitize_bench;
 mod search_bench;

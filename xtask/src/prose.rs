@@ -44,7 +44,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
         .collect();
     let mut found = Vec::new();
     let mut comments = Comments::new();
-    for path in workspace.files(&[".", "crates", "docs", "examples"], "md")? {
+    for path in workspace.files(&[".", "crates", "deploy", "docs", "examples"], "md")? {
         let shown = workspace.shown(&path);
         if !LEFT_OUT.contains(&shown.as_str()) {
             let text = workspace.read(&path)?;

@@ -10,7 +10,8 @@ use crate::{
     example, frameworks, gateways, harm, jdk, links, listed, loops, oracle, package, peers,
     postgres,
     problem::{Problem, joined},
-    prose, sanitize_bench, search_bench, shape, small_examples, sources, sqlite_crates, tests,
+    prose, proxy, sanitize_bench, search_bench, shape, small_examples, sources, sqlite_crates,
+    tests,
     workspace::{Workspace, run as run_program},
 };
 
@@ -223,6 +224,7 @@ fn compile_and_install(workspace: &Workspace) -> Result<(), Problem> {
             peers::install(workspace)?;
             conformance::install(workspace)?;
             postgres::install(workspace)?;
+            proxy::install(workspace)?;
             browser::install(workspace)?;
             jdk::install(workspace)
         };

@@ -12,6 +12,7 @@
 mod callers;
 mod check_server;
 mod clients;
+mod deploy;
 mod five_hundred;
 mod hub;
 mod lock;

@@ -130,6 +130,8 @@ pub(crate) const HANGS: Duration = Duration::from_secs(120);
 pub(crate) struct Http {
     child: Child,
     address: String,
+    /// The path of its messages.
+    pub(crate) path: &'static str,
 }
 
 impl Http {
@@ -149,7 +151,16 @@ impl Http {
                 .map(|(address, _)| address.to_owned());
             address.is_some()
         });
-        Self { child, address: address.unwrap() }
+        Self::of(child, address.unwrap())
+    }
+
+    /// A program that serves at an address.
+    pub(crate) fn of(child: Child, address: String) -> Self {
+        Self { child, address, path: "/mcp" }
+    }
+
+    pub(crate) fn address(&self) -> &str {
+        &self.address
     }
 
     /// The status and the body of a `tools/list` with a token.
@@ -222,9 +233,10 @@ impl Http {
     pub(crate) fn request(&self, token: Option<&str>, headers: &str, body: &str) -> String {
         let token = token.map(|token| format!("Authorization: Bearer {token}\r\n"));
         format!(
-            "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
+            "POST {} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
              Accept: application/json, text/event-stream\r\nConnection: close\r\n{headers}{}\
              Content-Length: {}\r\n\r\n{body}",
+            self.path,
             self.address,
             token.unwrap_or_default(),
             body.len()

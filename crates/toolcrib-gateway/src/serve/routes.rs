@@ -268,7 +268,7 @@ impl Routes {
                 None => {
                     let path = shortened(path);
                     let message = format!(
-                        "not found: `{path}` is no endpoint of this gateway; the one that each \
+                        "not found: `{path}` is not an endpoint of this gateway; the one that each \
                          gateway has is `{MCP}`"
                     );
                     return Err(Refusal::new(StatusCode::NOT_FOUND, message));

@@ -17,7 +17,7 @@ pub(crate) struct Settings {
     pub(crate) trusted: bool,
     pub(crate) include: Option<Vec<Glob>>,
     pub(crate) exclude: Vec<Glob>,
-    /// What is different of tools here, by their own names.
+    /// Names and descriptions that differ here, by the tools' own names.
     pub(crate) tools: BTreeMap<Arc<str>, ToolTexts>,
     pub(crate) order: ListOrder,
     pub(crate) definition_check: Option<DefinitionCheck>,

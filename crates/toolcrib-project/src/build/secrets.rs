@@ -66,8 +66,8 @@ fn used_by_tools(parts: &[Part], names: &Names, problems: &Problems) -> HashSet<
     used
 }
 
-/// The secrets of models, databases, servers, hubs and the gateway, which report a missing one
-/// themselves.
+/// The secrets of models, databases, stores, servers, hubs and the gateway, which report a missing
+/// one themselves.
 fn used_elsewhere(file: &ProjectFile, parts: &[Part]) -> HashSet<Arc<str>> {
     let of_models = file.models.iter().filter_map(|model| Some(Arc::clone(&model.secret()?.value)));
     let of_tokens = file
@@ -79,7 +79,11 @@ fn used_elsewhere(file: &ProjectFile, parts: &[Part]) -> HashSet<Arc<str>> {
         Some(DatabaseSource::Server { secret, .. }) => Some(Arc::clone(&secret.value)),
         _ => None,
     });
-    let mut keys: HashSet<_> = of_models.chain(of_tokens).chain(of_databases).collect();
+    let of_approvals = file.approvals.shared.iter().flat_map(|(key, marks)| [key, marks]);
+    let of_stores = file.sessions.secret().into_iter().chain(of_approvals);
+    let of_stores = of_stores.map(|secret| Arc::clone(&secret.value));
+    let all = of_models.chain(of_tokens).chain(of_databases).chain(of_stores);
+    let mut keys: HashSet<_> = all.collect();
     for ToolDeclarations { mcp, hubs, .. } in parts.iter().map(|part| &part.declared) {
         let of_servers = mcp.iter().flat_map(McpSection::secret_texts);
         keys.extend(of_servers.flat_map(references).map(|reference| reference.value));

@@ -41,7 +41,7 @@ pub(crate) struct Verifier {
     path: String,
 }
 
-/// Verifies tokens for one endpoint. Each endpoint is a resource of its own: the URL of the declared
+/// Verifies tokens for one endpoint. Each endpoint is a separate resource: the URL of the declared
 /// one, and its name.
 pub(crate) struct EndpointVerifier<'a> {
     verifier: &'a Verifier,
