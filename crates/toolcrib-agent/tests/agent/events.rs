@@ -14,13 +14,13 @@ use serde_json::{Value, json};
 use toolcrib_agent::RunOptions;
 use toolcrib_core::{
     CallDecision, CancellationToken, DiscoveryError, ListContext, Listing, OnCollision,
-    PendingCall, Policy, Progress, Rule, ToolContext, ToolName, ToolOutput, ToolProvider,
-    call_middleware, static_tools,
+    PendingCall, Policy, Progress, Rule, ToolContext, ToolOutput, ToolProvider, call_middleware,
+    static_tools,
 };
-use toolcrib_engine::{Limits, OnFailure, OnSkip, Skill, SkillStep, Skills, TurnOptions};
+use toolcrib_engine::{Limits, OnFailure};
 use toolcrib_testing::{EventRecorder, Fault, faulty, in_time, model};
 
-use crate::support::{agent, builder, call, calls, endless, says, skill_id, skills, tool};
+use crate::support::{agent, builder, call, calls, endless, says, skills, tool};
 
 /// The events of a run with many features. Events of reliability, of skill steps and of prompt
 /// caches have separate tests.
@@ -120,28 +120,6 @@ async fn a_run_with_many_events_reports_all_of_them() {
     for event in log.events() {
         assert_eq!(json!(event)["type"], event.kind.name());
     }
-}
-
-/// Unfinished skill steps are reported before the end of the run, which is the last event.
-#[tokio::test]
-async fn steps_that_are_left_are_told_before_the_end_of_the_run() {
-    let step = |name: &str| SkillStep { tool: ToolName::new(name).unwrap(), note: None };
-    let skill = Skill::new(skill_id("refunding"), "Refunds.", "Refund.")
-        .steps([step("t"), step("u")], OnSkip::Advance);
-    let model = model().then(calls([call("a", "t", json!({}))])).always(says("That is all."));
-    let agent = agent(&model)
-        .tool(tool("t"))
-        .tool(tool("u"))
-        .skills(Skills::new(vec![skill]).unwrap())
-        .build()
-        .unwrap();
-    let run = agent.run("Go", TurnOptions::default().skill(skill_id("refunding")));
-    let log = EventRecorder::new();
-    run.on("*", log.listener()).unwrap();
-    run.await;
-    let names = log.names();
-    assert_eq!(names[names.len() - 2..], ["skill.steps_unfinished", "agent.turn_end"], "{names:?}");
-    assert_eq!(log.json_of("skill.steps_unfinished")[0]["remaining"], json!(["u"]));
 }
 
 #[tokio::test]

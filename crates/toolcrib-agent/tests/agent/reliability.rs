@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, advance};
 use toolcrib_agent::{Agent, AgentError, EndReason, RunOptions, RunOutcome};
 use toolcrib_core::{
-    BreakerConfig, CancellationToken, ModelError, ModelErrorClass, ModelResponse,
-    ReliabilityAction, ReliabilityRule, Retry, Stage, ToolChoice, Usage, static_tools,
+    BreakerConfig, ModelError, ModelErrorClass, ModelResponse, ReliabilityAction, ReliabilityRule,
+    Retry, Stage, ToolChoice, Usage, static_tools,
 };
-use toolcrib_engine::{RetryBudget, TurnOptions};
+use toolcrib_engine::RetryBudget;
 use toolcrib_testing::{
     Answer, EventRecorder, Fault, TestModel, assert_replayable, faulty, in_time, model,
 };
@@ -302,32 +302,6 @@ async fn a_breaker_outlives_runs_and_a_patient_retry_outlasts_it() {
     assert_eq!((began.elapsed().as_secs(), down.requests().len()), (20, 3));
     assert_eq!(log.json_of("reliability.recovered")[0]["attempts"], 4);
     log.assert_order(["breaker.changed", "breaker.changed", "breaker.changed"]);
-}
-
-/// Case 46: cancellation during the wait of a retry ends the run immediately, as cancelled.
-#[tokio::test(start_paused = true)]
-async fn cancellation_and_the_turns_time_end_a_wait_at_once() {
-    // The wait is random; that it is almost zero is improbable.
-    let ages = Duration::from_secs(1_000_000_000);
-    let down = model().always(fails(ModelErrorClass::RateLimit));
-    let slow = ReliabilityAction::Retry(Retry { base: ages, cap: ages, attempts: 3 });
-    let agent = || agent(&down).reliability([ReliabilityRule::new(slow.clone())]);
-
-    let cancel = CancellationToken::new();
-    let running = agent().build().unwrap();
-    let waiting = running.run("Go", TurnOptions::default().cancellation(cancel.clone()));
-    waiting.on("reliability.retried", move |_| cancel.cancel()).unwrap();
-    let log = EventRecorder::new();
-    waiting.on("*", log.listener()).unwrap();
-    let began = Instant::now();
-    let outcome = waiting.await;
-    assert_eq!((outcome.end_reason, began.elapsed()), (EndReason::Cancelled, Duration::ZERO));
-    assert_eq!(log.names().last(), Some(&"agent.turn_end"));
-    assert_eq!(down.requests().len(), 1);
-
-    let timed = agent().turn_timeout(Duration::from_secs(5)).build().unwrap();
-    let outcome = timed.run("Go", RunOptions::default()).await;
-    assert_eq!((outcome.end_reason, began.elapsed().as_secs()), (EndReason::Timeout, 5));
 }
 
 #[tokio::test(start_paused = true)]

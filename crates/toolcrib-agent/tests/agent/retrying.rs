@@ -155,9 +155,12 @@ async fn a_wait_ends_with_the_turn_and_at_its_cancellation() {
     let agent = model.agent().build().unwrap();
     let waiting = agent.run("Go", TurnOptions::default().cancellation(cancel.clone()));
     waiting.on("reliability.retried", move |_| cancel.cancel()).unwrap();
+    let log = EventRecorder::new();
+    waiting.on("*", log.listener()).unwrap();
     let began = Instant::now();
     let outcome = waiting.await;
     assert_eq!((outcome.end_reason, began.elapsed()), (EndReason::Cancelled, Duration::ZERO));
+    assert_eq!(log.names().last(), Some(&"agent.turn_end"));
 
     let model = Refusing::with([limited()]);
     let agent = model.agent().turn_timeout(Duration::from_secs(5)).build().unwrap();

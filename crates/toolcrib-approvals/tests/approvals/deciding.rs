@@ -154,23 +154,6 @@ async fn a_key_that_others_can_read_settles_nothing() {
     assert_eq!(setup.paid(), 0);
 }
 
-#[tokio::test]
-async fn of_calls_that_use_one_approval_at_once_one_is_made() {
-    let setup = Setup::new();
-    for _ in 0..10 {
-        let (before, call) = (setup.paid(), payment(1));
-        let id = setup.parked(&call).await;
-        setup.approvals.approve(&id).unwrap();
-        let (one, other, third) =
-            tokio::join!(setup.make(&call), setup.make(&call), setup.make(&call));
-        let made = [one, other, third].iter().filter(|result| result.is_ok()).count();
-        assert_eq!((made, setup.paid() - before), (1, 1));
-        let open = setup.open();
-        setup.approvals.deny(&open, None).unwrap();
-        setup.make(&payment(1)).await;
-    }
-}
-
 /// Each thread once removed the draft of another, and its caller could not decide.
 #[test]
 fn threads_that_create_the_key_at_the_same_time_all_get_it() {

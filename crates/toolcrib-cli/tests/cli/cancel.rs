@@ -290,18 +290,3 @@ fn a_statement_that_never_ends_meets_its_deadline() {
     assert_eq!((code, call["code"].as_str()), (Some(1), Some("timeout")), "{call}");
     assert!(call["value"].as_str().unwrap().contains("300ms"), "{call}");
 }
-
-#[test]
-fn an_interrupted_call_exits_with_3() {
-    let project = slow();
-    let mut child = project
-        .command(&["call", "write_for_ever", "--json"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    wait_until_writing(&project);
-    signal(&child, "-INT");
-    assert_eq!(child.wait().unwrap().code(), Some(3));
-    assert_eq!(marks(&project, "never"), 0);
-}

@@ -109,15 +109,6 @@ fn a_program_is_called_with_its_arguments_as_they_are() {
 }
 
 #[test]
-fn a_program_that_fails_is_told_with_its_exit_code_and_what_it_wrote() {
-    let project = project();
-    let (code, failed) = call(&project, &["count_lines", "file=nowhere.txt"]);
-    assert_eq!((code, &failed["code"]), (Some(1), &"execution_failed".into()), "{failed}");
-    let said = failed["value"].as_str().unwrap();
-    assert!(said.contains("exit code 1") && said.contains("nowhere.txt"), "{said}");
-}
-
-#[test]
 fn a_script_gets_json_a_declared_environment_and_a_secret_that_shows_up_nowhere() {
     let project = project();
     let events = project.path().join("events.jsonl");

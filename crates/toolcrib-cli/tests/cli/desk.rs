@@ -26,38 +26,6 @@ fn amounts(desk: &Project, table: &str, order: u32) -> Vec<i64> {
         .collect()
 }
 
-#[test]
-fn a_double_charge_is_refunded_once_and_the_second_run_says_so() {
-    let desk = Project::desk();
-    let first = desk.toolcrib(&["run", &ask(1042)]);
-    assert_eq!(first.code, Some(0), "{}", first.stderr);
-    let charged = amounts(&desk, "charges", 1042);
-    assert_eq!(amounts(&desk, "refunds", 1042), [charged[0]]);
-    assert!(first.stdout.contains("I have refunded one charge"), "{}", first.stdout);
-    assert!(first.stdout.contains(&euro(charged[0])));
-    for told in [
-        "offers 16 of 26 tools",
-        "→ read_skill {\"id\":\"billing\"}",
-        "skill billing is active",
-        "offers 4 of 26 tools: list_charges, list_refunds, refund_duplicate_charge, read_skill",
-        "→ refund_duplicate_charge {\"order_id\":1042}",
-        "✓ refund_duplicate_charge  ",
-        "changed  refund_duplicate_charge {\"order_id\":1042} (1 row)",
-        ".toolcrib",
-    ] {
-        assert!(first.stderr.contains(told), "{told:?} is not in:\n{}", first.stderr);
-    }
-
-    let second = desk.toolcrib(&["run", &ask(1042)]);
-    assert!(second.stdout.contains("was already refunded"), "{}", second.stdout);
-    assert!(second.stderr.contains("changed  nothing"));
-    assert_eq!(desk.refunds(1042), 1);
-
-    let fresh = desk.toolcrib(&["run", "--fresh", &ask(1042)]);
-    assert!(fresh.stdout.contains("I have refunded one charge"), "{}", fresh.stdout);
-    assert_eq!(desk.refunds(1042), 1);
-}
-
 /// Every kind of order in the data, found by its rows and not by its number.
 #[test]
 fn each_kind_of_order_gets_the_answer_of_its_data() {

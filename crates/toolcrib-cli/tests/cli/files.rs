@@ -2,8 +2,6 @@
 
 use std::fs;
 
-use serde_json::json;
-
 use crate::support::Project;
 
 const NOTES: &str = "
@@ -137,15 +135,5 @@ mod attacks {
             assert_ne!(written.code, Some(0), "{path}");
         }
         assert_eq!(fs::read_to_string(outside.path().join("secret")).unwrap(), "the secret");
-    }
-
-    #[test]
-    fn a_file_that_the_call_has_not_read_is_not_written_over() {
-        let project = project();
-        let write = ["call", "notes_write_file", "path=a.md", "content=x"];
-        let (code, result) = project.json(&write);
-        assert_ne!(code, Some(0));
-        assert_eq!(result["code"], json!("STALE_WRITE"), "{result}");
-        assert_eq!(fs::read_to_string(project.path().join("notes/a.md")).unwrap(), "one\n");
     }
 }

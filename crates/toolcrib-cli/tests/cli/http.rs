@@ -184,17 +184,6 @@ fn a_secret_reaches_the_server_and_shows_up_nowhere_else() {
 }
 
 #[test]
-fn a_failure_shows_the_request_only_to_the_operator() {
-    let server = Server::start();
-    let project = server.project();
-    let (code, failed) = call(&project, &["forecast", "city=missing", "days=3"]);
-    assert_eq!(code, Some(1));
-    assert!(failed["value"].as_str().unwrap().starts_with("`127.0.0.1` answered 404"), "{failed}");
-    let url = format!("http://127.0.0.1:{}/v1/missing/forecast", server.port);
-    assert_eq!(failed["cause"], format!("GET {url}: 404 Not Found"));
-}
-
-#[test]
 fn unavailable_and_forbidden_hosts_are_never_dialed() {
     let server = Server::start();
     let project = server.project();

@@ -120,13 +120,9 @@ fn an_attached_image_is_in_the_input_of_responses() {
 }
 
 /// The file, the vendor, the model, and what the user reads about it.
-const NOT_SHOWN: [(&str, Vendor, &str, &str); 12] = [
+const NOT_SHOWN: [(&str, Vendor, &str, &str); 6] = [
     ("good.png", Vendor::OpenAi, "gpt-3.5-turbo", "the model does not see images"),
     ("damaged.png", Vendor::Anthropic, "claude-sonnet-5-5", "it is a damaged PNG image"),
-    ("cut.png", Vendor::OpenAi, "gpt-5", "it is a damaged PNG image: it ends too early"),
-    ("empty.png", Vendor::OpenAi, "gpt-5", "it is not an image"),
-    ("zero.png", Vendor::Gemini, "gemini-3-pro", "its width or height is zero"),
-    ("tiff", Vendor::OpenAi, "gpt-5", "an image in the format TIFF, which is not sent"),
     (
         "still.gif",
         Vendor::Gemini,
@@ -141,33 +137,17 @@ const NOT_SHOWN: [(&str, Vendor, &str, &str); 12] = [
         "claude-sonnet-5-5",
         "8001 × 1 pixels; the model's vendor accepts 8000",
     ),
-    ("bomb.png", Vendor::OpenAi, "gpt-5", "60000 × 60000 pixels; an image may have 178956970"),
-    (
-        "large.png",
-        Vendor::Anthropic,
-        "claude-sonnet-5-5",
-        "bytes; the model's vendor accepts 3932160",
-    ),
 ];
 
 #[test]
 fn the_user_reads_why_an_image_is_not_shown() {
-    let good = images::png(3, 2);
-    let mut large = good.clone();
-    large.resize(3_932_161, 0);
-    let files: [(&str, &[u8]); 12] = [
-        ("good.png", &good),
+    let files: [(&str, &[u8]); 6] = [
+        ("good.png", &images::png(3, 2)),
         ("damaged.png", &images::damaged_png()),
-        ("cut.png", &good[..good.len() - 1]),
-        ("empty.png", b""),
-        ("zero.png", &images::png(0, 2)),
-        ("tiff", b"II*\0\x08\0\0\0\0\0\0\0"),
         ("still.gif", images::GIF),
         ("webp", images::WEBP),
         ("animated.gif", images::ANIMATED_GIF),
         ("wide.png", &images::png(8001, 1)),
-        ("bomb.png", &images::png(60_000, 60_000)),
-        ("large.png", &large),
     ];
     let project = project(&files);
     for (name, vendor, model, why) in NOT_SHOWN {

@@ -196,29 +196,6 @@ fn the_desk_does_the_same_over_every_protocol() {
 }
 
 #[test]
-fn a_wrap_up_is_answered_and_the_history_is_valid() {
-    for vendor in Vendor::ALL {
-        let desk = Project::desk();
-        let file = fs::read_to_string(desk.path().join("toolcrib.toml")).unwrap();
-        desk.write("toolcrib.toml", &file.replace("max_iterations = 10", "max_iterations = 1"));
-        let calls = Answer::default().calling("a", "get_order", &["{\"order_id\":1}"]).calling(
-            "b",
-            "get_order",
-            &["{\"order_id\":\"x\"}"],
-        );
-        let served = Prepared::saying(vendor, [calls, Answer::text(&["That is all."])]);
-        let outcome = served.run(&desk, &["--json", "Go"]);
-        let run: Value = serde_json::from_str(&outcome.stdout).unwrap();
-        assert_eq!(run["answer"], "That is all.", "{vendor}: {run}");
-        assert_eq!(run["stopped"], "max_iterations", "{vendor}");
-        let requests = served.server.recorder().requests();
-        let [first, last] = [0, 1].map(|at| requests[at].json().unwrap());
-        assert_eq!(first["tools"], last["tools"], "{vendor}: the tool block stays");
-        assert_eq!(accepted::check(vendor, "desk", &last), Ok(()));
-    }
-}
-
-#[test]
 fn a_key_is_nowhere_but_in_the_request() {
     for vendor in Vendor::ALL {
         let desk = Project::desk();

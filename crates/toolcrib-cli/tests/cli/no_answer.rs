@@ -191,18 +191,6 @@ fn a_busy_vendor_is_asked_again_and_the_wait_is_shown() {
 }
 
 #[test]
-fn a_vendor_that_requests_a_long_wait_is_not_asked_again() {
-    let project = by_default();
-    let busy = Reply::new(429).header("retry-after", "125").body("{}");
-    let server = Prepared::new(Vendor::OpenAi, vec![busy]);
-    let ran = run(&server, &project, &["run", "go"]);
-    assert_eq!(ran.code, Some(1));
-    assert!(ran.stderr.contains("it can be asked again in 2m 5s, at 2"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("wait_too_long"), "{}", ran.stderr);
-    assert_eq!(bodies(&server).len(), 1);
-}
-
-#[test]
 fn an_account_without_credit_is_not_asked_again() {
     let error = |error: Value| json!({ "error": error });
     let spent = [

@@ -135,18 +135,3 @@ fn a_call_runs_in_the_plugins_folder_and_its_findings_are_told() {
     let findings = report["findings"].as_array().unwrap();
     assert!(findings.iter().any(|finding| finding["tool"] == "list_notes"), "{report}");
 }
-
-#[test]
-fn an_ungranted_part_of_a_plugin_is_refused_with_its_place() {
-    let project = project();
-    project.write("toolcrib.toml", "[plugin.notes]\npath = \"plugins/notes\"\n");
-    let outcome = project.toolcrib(&["menu"]);
-    assert_eq!(outcome.code, Some(2));
-    insta::assert_snapshot!(outcome.stderr, @"
-    plugins/notes/plugin.toml:2:11: error: the plugin `notes` runs programs, which the project does not grant
-      help: to permit it, write below [plugin.notes]: programs = true
-    plugins/notes/plugin.toml:9:11: error: the plugin `notes` runs programs, which the project does not grant
-      help: to permit it, write below [plugin.notes]: programs = true
-    2 errors
-    ");
-}

@@ -329,27 +329,6 @@ fn what_is_hidden_in_a_result_is_shown_on_the_terminal() {
 }
 
 #[test]
-fn hostile_arguments_of_a_model_never_reach_a_tool() {
-    let desk = Project::desk();
-    desk.write("hostile.toml", r#"
-        [[rule]]
-        called = "refund_duplicate_charge"
-        text = "{{ result_texts.refund_duplicate_charge }}"
-        [[rule]]
-        calls = [
-            { tool = "refund_duplicate_charge", args = { order_id = 1042 }, even_if_not_offered = true },
-            { tool = "list_charges", raw = "{not json" },
-            { tool = "list_charges", args = { order_id = "1042; DROP TABLE charges" } },
-        ]
-    "#);
-    let (_, run) = desk.json(&["run", "go", "--model", "script:hostile.toml"]);
-    let codes: Vec<_> =
-        run["tool_calls"].as_array().unwrap().iter().map(|call| call["code"].clone()).collect();
-    assert_eq!(codes, ["not_available", "input_invalid", "input_invalid"]);
-    assert_eq!(desk.refunds(1042), 0);
-}
-
-#[test]
 fn help_shows_examples_and_exit_codes() {
     for command in ["run", "menu", "call", "check", "init"] {
         let output = toolcrib().args([command, "--help"]).output().unwrap();

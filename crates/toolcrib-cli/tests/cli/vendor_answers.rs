@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use toolcrib_models::Vendor;
-use toolcrib_testbed::{Bytes, Reply};
+use toolcrib_testbed::Reply;
 
 use crate::{
     model_faults::wire::{self, Answer},
@@ -176,26 +176,9 @@ fn an_agent_reads_that_the_answer_of_its_child_is_cut_off() {
     assert!(result.contains("cut off at its output limit"), "{result}");
 }
 
-/// The whole stream of an answer whose frames with calls are sent twice.
-fn repeated(vendor: Vendor, said: &Answer) -> Reply {
-    let (mut frames, end) = (wire::frames(vendor, said), wire::end(vendor, said));
-    let begin = wire::beginning(vendor).len();
-    let calls = frames[begin..frames.len() - end.len()].to_vec();
-    frames.splice(begin..begin, calls);
-    wire::reply(vendor).piece(frames.concat())
-}
-
+/// The last chunk has the stop reason and the whole call.
 #[test]
 fn a_call_that_a_server_repeats_is_made_once() {
-    for vendor in Vendor::ALL {
-        let project = project();
-        let last = reply(vendor, &Answer::text(&["FINAL"]));
-        let server = Prepared::new(vendor, vec![repeated(vendor, &adding("x")), last]);
-        let outcome = run(&project, &server, &[]);
-        assert_eq!(outcome.code, Some(0), "{vendor}: {outcome:?}");
-        assert_eq!(rows(&project), ["x"], "{vendor}");
-    }
-    // The last chunk has the stop reason and the whole call.
     let fragment = |call: Value, reason: Value| {
         let delta = json!({ "tool_calls": [call] });
         let choice = json!({ "index": 0, "delta": delta, "finish_reason": reason });
@@ -226,36 +209,6 @@ fn a_call_that_a_server_repeats_is_made_once() {
         let outcome = run(&project, &server, &[]);
         assert_eq!((outcome.code, rows(&project)), (Some(0), vec!["x".to_owned()]), "{id}");
     }
-}
-
-#[test]
-fn calls_that_share_a_number_in_a_response_are_all_made() {
-    let event = |event: Value| {
-        let kind = event["type"].as_str().unwrap();
-        format!("event: {kind}\ndata: {event}\n\n")
-    };
-    let done = |id: &str, text: &str| {
-        let item = json!({ "type": "function_call", "id": id, "call_id": format!("call_{id}"),
-            "name": "add", "arguments": json!({ "text": text }).to_string() });
-        event(json!({ "type": "response.output_item.done", "output_index": 0, "item": item }))
-    };
-    let completed = || {
-        let response = json!({ "id": "r", "status": "completed", "output": [] });
-        event(json!({ "type": "response.completed", "response": response }))
-    };
-    let text = json!({ "type": "response.output_text.delta", "output_index": 0, "delta": "FINAL" });
-    let streams = [
-        [done("f1", "x"), done("f2", "y"), completed()].concat(),
-        [event(text), completed()].concat(),
-    ];
-    let replies = streams.map(|stream| Reply::sse().body(stream)).to_vec();
-    let server = Prepared::new(Vendor::OpenAi, replies);
-    let project =
-        project_with("[model.r]\nvendor = \"openai\"\nmodel = \"m\"\napi = \"responses\"\n");
-    let mut command = project.command(&["run", "--no-session", "--model", "r", "go"]);
-    let outcome: Outcome = server.set(&mut command).output().unwrap().into();
-    assert_eq!((outcome.code, &*outcome.stdout), (Some(0), "FINAL\n"), "{outcome:?}");
-    assert_eq!(rows(&project), ["x", "y"]);
 }
 
 #[test]
@@ -352,65 +305,7 @@ fn call_tool_needs_the_exact_name_of_its_target() {
 }
 
 #[test]
-fn a_server_that_ignores_stream_or_declares_another_type_is_understood() {
-    for vendor in Vendor::ALL {
-        let whole = match vendor {
-            Vendor::OpenAi => json!({ "object": "chat.completion", "choices": [{ "index": 0,
-                "message": { "role": "assistant", "content": "FINAL" }, "finish_reason": "stop" }] }),
-            Vendor::Anthropic => json!({ "type": "message", "role": "assistant",
-                "content": [{ "type": "text", "text": "FINAL" }], "stop_reason": "end_turn" }),
-            Vendor::Gemini => {
-                json!({ "candidates": [{ "content": { "parts": [{ "text": "FINAL" }] },
-                "finishReason": "STOP" }] })
-            }
-            _ => json!({ "message": { "content": "FINAL" }, "done": true, "done_reason": "stop" }),
-        };
-        let stream = wire::frames(vendor, &Answer::text(&["FI", "NAL"])).concat();
-        let typed = |media_type: &str| {
-            let pieces = stream.as_bytes().chunks(7).map(Bytes::copy_from_slice);
-            Reply::new(200).header("content-type", media_type).pieces(pieces)
-        };
-        let replies = vec![
-            Reply::json(200, &whole),
-            typed("text/plain; charset=utf-8"),
-            typed("application/json"),
-        ];
-        let runs = replies.len();
-        let server = Prepared::new(vendor, replies);
-        let project = project();
-        for _ in 0..runs {
-            let outcome = run(&project, &server, &[]);
-            assert_eq!(
-                (outcome.code, &*outcome.stdout),
-                (Some(0), "FINAL\n"),
-                "{vendor}: {outcome:?}"
-            );
-        }
-    }
-}
-
-#[test]
-fn reasoning_between_tags_is_no_part_of_an_answer() {
-    let texts = [
-        "<think>hm</think>\n\n{\"x\":1}",
-        "<thinking>hm</thinking>{\"x\":1}",
-        "hm\n</think>\n\n{\"x\":1}",
-    ];
-    for vendor in Vendor::ALL {
-        let project = project();
-        project.write("x.json", "{\"type\": \"object\", \"required\": [\"x\"]}");
-        let schema = project.path().join("x.json");
-        for text in texts {
-            let said = || Answer::text(&[text]);
-            let server = answers(vendor, [said(), said()]);
-            let outcome = run(&project, &server, &[]);
-            assert_eq!((outcome.code, &*outcome.stdout), (Some(0), "{\"x\":1}\n"), "{vendor}");
-            let args = ["--schema", schema.to_str().unwrap()];
-            let (code, run) = run_json(&project, &server, &args);
-            assert_eq!((code, &run["value"]), (Some(0), &json!({ "x": 1 })), "{vendor}: {run}");
-            assert_eq!(server.requests().len(), 2, "{vendor}: no answer is requested again");
-        }
-    }
+fn a_project_keeps_tags_of_reasoning_in_an_answer() {
     let project =
         project_with("[model.r]\nvendor = \"openai\"\nmodel = \"m\"\nthink_tags = false\n");
     let server = answers(Vendor::OpenAi, [Answer::text(&["<think>hm</think>Hi."])]);

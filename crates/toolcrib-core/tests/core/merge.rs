@@ -1,9 +1,7 @@
 //! Merging of registries.
 
 use proptest::prelude::*;
-use toolcrib_core::{
-    AlreadyRegisteredError, Lifetime, OnCollision, Tool, ToolRegistry, TurnSignals,
-};
+use toolcrib_core::{Lifetime, OnCollision, Tool, ToolRegistry, TurnSignals};
 
 use crate::support::{ending, named, tool, tool_builder};
 
@@ -44,7 +42,7 @@ fn tools_of_different_names_stand_from_left_to_right_under_every_policy() {
     }
 }
 
-// Cases 21 to 29, under each policy of the existing tool, which is ignored.
+// Cases 21 to 30, under each policy of the existing tool, which is ignored.
 #[test]
 fn the_incoming_tool_decides_then_the_merge() {
     // The result by the incoming tool's declaration, under `Fail`, `Replace` and `Keep`.
@@ -69,16 +67,6 @@ fn the_incoming_tool_decides_then_the_merge() {
                 assert_eq!(named(&merged.all()), ["w", "x", "y", "z"]);
             }
         }
-    }
-}
-
-// Case 30.
-#[test]
-fn the_collision_policy_of_the_existing_tool_does_not_count() {
-    for there in [Keep, Replace] {
-        let merged =
-            ToolRegistry::merge([&registry([x(there, "old")]), &registry([x(Fail, "new")])]);
-        assert!(matches!(merged, Err(AlreadyRegisteredError { .. })));
     }
 }
 

@@ -10,9 +10,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolcrib_core::{
     CancellationToken, GateDecision, ListContext, Listing, Menu, OnCollision, Policy, Reason, Rule,
-    RuleConditions, Tool, ToolName, gated_tools, static_tools,
+    RuleConditions, Tool, ToolName, concat, gated_tools, static_tools,
 };
-use toolcrib_engine::{Engine, Redactor, Skill, Skills, TurnError, TurnOptions};
+use toolcrib_engine::{Engine, EngineBuilder, Redactor, Skill, Skills, TurnError, TurnOptions};
 
 use crate::support::{
     Log, builder, call, engine, in_time, menu, offered, once, provider, says, skill_id, tool,
@@ -176,39 +176,6 @@ async fn what_a_model_does_not_read_does_not_change_the_fingerprint_and_what_it_
     assert_ne!(plain, menu_of(vec![tool("a")]).await);
 }
 
-#[tokio::test]
-async fn the_order_in_which_sources_answer_changes_nothing() {
-    let mut fingerprints = vec![];
-    for first in 0..2 {
-        let released = [CancellationToken::new(), CancellationToken::new()];
-        let sources = ["a", "b"].map(|name| {
-            let released = released[usize::from(name == "b")].clone();
-            provider("later", move |_| {
-                let released = released.clone();
-                Listing::later(async move {
-                    released.cancelled().await;
-                    Ok([tool(name)].into())
-                })
-            })
-        });
-        let [a, b] = sources;
-        let engine = engine().provider(a).provider(b).build().unwrap();
-        let mut turn = engine.turn(TurnOptions::default()).unwrap();
-        let releasing = async {
-            for n in [first, 1 - first] {
-                tokio::task::yield_now().await;
-                released[n].cancel();
-            }
-        };
-        let (iteration, ()) = in_time(async { tokio::join!(turn.iteration(), releasing) }).await;
-        let iteration = iteration.unwrap();
-        assert_eq!(menu(&iteration), ["a", "b"]);
-        fingerprints
-            .push((iteration.menu().fingerprint(), Arc::clone(iteration.menu().rendering())));
-    }
-    assert_eq!(fingerprints[0], fingerprints[1]);
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -216,10 +183,10 @@ proptest! {
     fn the_menu_has_the_same_bytes_whether_sources_answer_now_or_later(
         later in prop::collection::vec(any::<bool>(), 1..7),
         order in prop::collection::vec(any::<prop::sample::Index>(), 12),
+        nested: bool,
     ) {
         let releases: Vec<_> = later.iter().map(|_| CancellationToken::new()).collect();
-        let mut builder = engine();
-        for (n, later) in later.iter().copied().enumerate() {
+        let sources: Vec<_> = later.iter().copied().enumerate().map(|(n, later)| {
             let release = releases[n].clone();
             let source = provider("source", move |_| {
                 let tools = [tool(&format!("tool_{n}"))];
@@ -232,11 +199,15 @@ proptest! {
                     Ok(tools.into())
                 })
             });
-            builder = builder.provider(gated_tools("all", source, |_: &Tool, _: &ListContext| true));
-        }
-        let engine = builder.build().unwrap();
+            gated_tools("all", source, |_: &Tool, _: &ListContext| true)
+        }).collect();
+        let engine = match nested {
+            true => engine().provider(concat(sources)),
+            false => sources.into_iter().fold(engine(), EngineBuilder::provider),
+        };
+        let engine = engine.build().unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        let rendering = runtime.block_on(async {
+        let menu = runtime.block_on(async {
             let mut turn = engine.turn(TurnOptions::default()).unwrap();
             let releasing = async {
                 for index in &order {
@@ -246,11 +217,12 @@ proptest! {
                 releases.iter().for_each(CancellationToken::cancel);
             };
             let (iteration, ()) = in_time(async { tokio::join!(turn.iteration(), releasing) }).await;
-            Arc::clone(iteration.unwrap().menu().rendering())
+            Arc::clone(iteration.unwrap().menu())
         });
         let expected: Vec<_> = (0..later.len()).map(|n| tool(&format!("tool_{n}"))).collect();
         let expected = Menu::new(expected).unwrap();
-        prop_assert_eq!(&rendering, expected.rendering());
+        prop_assert_eq!(menu.rendering(), expected.rendering());
+        prop_assert_eq!(menu.fingerprint(), expected.fingerprint());
     }
 }
 
@@ -289,7 +261,7 @@ async fn two_sources_of_one_name_fail_naming_both_unless_the_incoming_tool_says_
         panic!("no collision");
     };
     let text = error.to_string();
-    assert!(text.contains("toolcrib.toml:3") && text.contains("mcp:b"), "{text}");
+    assert!(text.contains("it comes from toolcrib.toml:3, and again from mcp:b"), "{text}");
 
     for (on_collision, says, kept, dropped) in [
         (OnCollision::Keep, "first", "toolcrib.toml:3", "mcp:b"),

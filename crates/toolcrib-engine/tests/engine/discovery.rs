@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 use tokio::time::{advance, sleep};
 use toolcrib_core::{
     BoxFuture, CacheOptions, CancellationToken, Catalog, CatalogRequest, DiscoveryError, KeyField,
-    ListContext, Listing, Tool, ToolHub, ToolProvider, Ttl, cached, concat, discovery, gated_tools,
+    ListContext, Listing, Tool, ToolHub, ToolProvider, Ttl, cached, discovery, gated_tools,
     static_tools, with_timeout,
 };
-use toolcrib_engine::{Engine, EngineBuilder, OnFailure, Redactor, TurnError, TurnOptions};
+use toolcrib_engine::{Engine, OnFailure, Redactor, TurnError, TurnOptions};
 
 use crate::support::{
     Log, builder, call, engine, in_time, menu, offered, provider, says, skill_id, skills, tool,
@@ -251,37 +251,6 @@ async fn case_22_a_provider_always_has_a_token_and_it_is_the_turns() {
 }
 
 #[tokio::test]
-async fn cases_27_28_and_55_one_name_twice_is_loud_unless_the_second_yields() {
-    // There the first source wins silently; here the second source's declaration decides.
-    let of = |name: &'static str, origin: &'static str| says(builder(name).origin(origin), "ran");
-    let build = |second: Tool| {
-        engine().tool(of("s", "static")).provider(static_tools([tool("p"), second])).build()
-    };
-    let Err(TurnError::Collision(error)) = begin(&build(of("s", "hub")).unwrap()).iteration().await
-    else {
-        panic!("it collides")
-    };
-    assert!(error.to_string().contains("it comes from static, and again from hub"), "{error}");
-    let keeps = builder("s").origin("hub").on_collision(toolcrib_core::OnCollision::Keep);
-    let engine = build(says(keeps, "hub's")).unwrap();
-    let log = Log::of(engine.events());
-    assert_eq!(offered(&engine, TurnOptions::default()).await, ["s", "p"]);
-    let told = fields(&log, "tools.collision", &["name", "kept", "dropped"]);
-    assert_eq!(told, [json!(["s", "static", "hub"])]);
-}
-
-#[tokio::test]
-async fn case_15_several_providers_stand_side_by_side_in_the_order_they_were_added() {
-    // There the second one is an error; here sources are all alike.
-    let engine = engine()
-        .provider(static_tools([tool("b")]))
-        .provider(static_tools([tool("a")]))
-        .build()
-        .unwrap();
-    assert_eq!(offered(&engine, TurnOptions::default()).await, ["b", "a"]);
-}
-
-#[tokio::test]
 async fn cases_17_and_18_a_failure_is_told_with_all_that_is_known_and_ends_the_iteration() {
     let fails = |later: bool| {
         let error = || DiscoveryError::source_failed("no route to host").with_code("E_ROUTE");
@@ -323,26 +292,6 @@ async fn case_26_after_read_skill_the_provider_is_asked_with_that_skill_as_the_a
 }
 
 #[tokio::test]
-async fn case_29_a_tool_in_the_shadow_of_another_is_told_in_every_iteration() {
-    let keeps = builder("refund").origin("skill").on_collision(toolcrib_core::OnCollision::Keep);
-    let scoped = toolcrib_core::skill_scoped_tools("billing", [says(keeps, "ran")]).unwrap();
-    let engine = engine()
-        .provider(static_tools([says(builder("refund").origin("hub"), "ran")]))
-        .provider(scoped)
-        .skills(skills([("billing", &["refund"])]))
-        .build()
-        .unwrap();
-    let log = Log::of(engine.events());
-    let mut turn = engine.turn(TurnOptions::default().skill(skill_id("billing"))).unwrap();
-    for _ in 0..2 {
-        turn.iteration().await.unwrap();
-    }
-    let told = json!(["refund", "hub", "skill"]);
-    let collisions = fields(&log, "tools.collision", &["name", "kept", "dropped"]);
-    assert_eq!(collisions, [told.clone(), told]);
-}
-
-#[tokio::test]
 async fn case_31_a_call_of_a_gated_tool_is_answered_with_an_error_and_the_turn_goes_on() {
     let gate =
         gated_tools("none", static_tools([tool("secret")]), |_: &Tool, _: &ListContext| false);
@@ -361,43 +310,6 @@ fn begin(engine: &Engine) -> toolcrib_engine::Turn {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-
-    #[test]
-    fn the_order_of_answers_does_not_change_the_bytes_of_the_menu(
-        delays in prop::collection::vec(0..4_u64, 1..8),
-        nested in any::<bool>(),
-    ) {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .start_paused(true)
-            .build()
-            .unwrap();
-        let shown = |delays: &[u64]| {
-            let sources: Vec<_> = delays.iter().enumerate().map(|(n, delay)| {
-                let (tool, delay) = (tool(&format!("t{n}")), *delay);
-                provider("s", move |_| {
-                    let tools = [tool.clone()];
-                    match delay {
-                        0 => Listing::now(tools),
-                        seconds => Listing::later(async move {
-                            sleep(Duration::from_secs(seconds)).await;
-                            Ok(tools.into())
-                        }),
-                    }
-                })
-            }).collect();
-            let engine = match nested {
-                true => engine().provider(concat(sources)),
-                false => sources.into_iter().fold(engine(), EngineBuilder::provider),
-            };
-            let engine = engine.build().unwrap();
-            runtime.block_on(async {
-                let iteration = begin(&engine).iteration().await.unwrap();
-                (iteration.menu().fingerprint(), iteration.menu().rendering().clone())
-            })
-        };
-        prop_assert_eq!(shown(&delays), shown(&vec![0; delays.len()]));
-    }
 
     #[test]
     fn gates_commute(admitted in prop::collection::vec(any::<[bool; 6]>(), 1..5), turn in 0..5_usize) {

@@ -446,27 +446,6 @@ async fn cancellation_ends_a_discovery_that_never_would() {
     assert_eq!(log.of_name("tools.discovery_failed")[0]["error_class"], "cancelled");
 }
 
-// Case 21.
-#[tokio::test]
-async fn a_provider_is_asked_once_per_iteration_with_its_number() {
-    let asked = Arc::new(Mutex::new(Vec::new()));
-    let spy = {
-        let asked = Arc::clone(&asked);
-        provider("spy", move |cx| {
-            asked.lock().unwrap().push(cx.iteration());
-            Listing::now([tool("found")])
-        })
-    };
-    let engine = engine().provider(spy).build().unwrap();
-    let mut turn = engine.turn(TurnOptions::default()).unwrap();
-    for _ in 0..2 {
-        let mut iteration = turn.iteration().await.unwrap();
-        let call = crate::support::call("found", serde_json::json!({}));
-        assert!(iteration.execute(vec![call]).await[0].is_ok());
-    }
-    assert_eq!(*asked.lock().unwrap(), [1, 2]);
-}
-
 // Case 20.
 #[tokio::test]
 async fn without_a_provider_there_is_no_discovery() {

@@ -35,18 +35,6 @@ fn two_tools_of_one_name_are_a_build_error_with_both_origins() {
 }
 
 #[tokio::test]
-async fn the_advice_of_the_collision_error_resolves_it() {
-    let yields = builder("refund").origin("b").on_collision(OnCollision::Keep);
-    let engine = engine()
-        .tool(from("refund", "a"))
-        .provider(static_tools([says(yields, "b")]))
-        .build()
-        .unwrap();
-    let result = crate::support::once(&engine, "refund", serde_json::json!({})).await;
-    assert_eq!(&*result.value, "a");
-}
-
-#[tokio::test]
 async fn only_the_tool_that_comes_in_second_is_asked_what_happens_on_a_collision() {
     for first in [OnCollision::Keep, OnCollision::Replace] {
         let engine = engine()

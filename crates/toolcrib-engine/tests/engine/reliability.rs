@@ -592,17 +592,3 @@ async fn events_tell_the_story_of_a_retry_and_of_giving_up() {
         ]
     );
 }
-
-#[test]
-fn statuses_are_read_as_written() {
-    use toolcrib_core::StatusRange;
-    let contains =
-        |text: &str, status| text.parse::<StatusRange>().map(|range| range.contains(status));
-    assert_eq!(contains("429", 429), Ok(true));
-    assert_eq!(contains("5xx", 599), Ok(true));
-    assert_eq!(contains("5xx", 600), Ok(false));
-    assert_eq!(contains("500-503", 504), Ok(false));
-    for wrong in ["", "xx", "9xx", "503-500", "99", "600", "abc", "5x", "1-", "65536", "655xx"] {
-        assert!(wrong.parse::<StatusRange>().is_err(), "{wrong}");
-    }
-}

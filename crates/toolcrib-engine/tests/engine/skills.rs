@@ -87,16 +87,6 @@ async fn reading_a_skill_returns_its_body_unfenced_and_counts_from_the_next_iter
 }
 
 #[tokio::test]
-async fn several_active_skills_offer_the_tools_of_all() {
-    let engine = desk(two());
-    let mut turn = engine.turn(TurnOptions::default()).unwrap();
-    read(&mut turn, "billing").await;
-    read(&mut turn, "shipping").await;
-    let iteration = turn.iteration().await.unwrap();
-    assert_eq!(menu(&iteration), ["refund", "track", "help", "read_skill"]);
-}
-
-#[tokio::test]
 async fn reading_an_active_skill_again_makes_it_the_last_and_reading_the_last_changes_nothing() {
     let engine = desk(two());
     let mut turn = engine.turn(TurnOptions::default()).unwrap();

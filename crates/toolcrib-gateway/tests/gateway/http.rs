@@ -253,8 +253,7 @@ async fn a_disconnect_and_a_deleted_session_end_their_calls() {
     assert!(web.reply(delete).await.status < 300);
     deleted.cancelled.notified().await;
     drop(stream);
-    let list = request("tools/list", &json!({}));
-    assert_eq!(web.post(ANA, Some(&session), &list).await.status, 404);
+    assert_eq!(web.post(ANA, Some(&session), &call).await.status, 404);
     web.end().await;
 }
 

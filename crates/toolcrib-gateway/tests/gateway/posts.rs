@@ -170,23 +170,6 @@ async fn what_a_long_call_changes_is_announced_and_keeps_nothing_open() {
 }
 
 #[tokio::test]
-async fn an_ended_session_refuses_calls() {
-    let (ran, counted) = counting();
-    let web = web(engine().tool(counted)).await;
-    let session = web.session("/mcp", ANA).await;
-    let mut delete = post("/mcp", ANA, Some(&session), &json!({}));
-    *delete.method_mut() = "DELETE".parse().unwrap();
-    assert!(web.reply(delete).await.status < 300);
-    let call = request("tools/call", &json!({ "name": "counted" }));
-    assert_eq!(web.post(ANA, Some(&session), &call).await.status, 404);
-    // A session is worth nothing without the token that it was made with.
-    let session = web.session("/mcp", ANA).await;
-    assert_eq!(web.post(super::web::BOB, Some(&session), &call).await.status, 404);
-    assert_eq!(ran.load(Relaxed), 0);
-    web.end().await;
-}
-
-#[tokio::test]
 async fn contradictory_headers_and_invalid_bodies_are_refused() {
     let (ran, counted) = counting();
     let web = web(engine().tool(counted)).await;

@@ -71,17 +71,6 @@ annotation = { readonly = true }
 }
 
 #[test]
-fn errors_of_syntax_are_reported_with_their_places() {
-    let folder = Folder::with("name = \nx = 'a\n[y]\n[y]\n");
-    insta::assert_snapshot!(folder.problems(), @r#"
-    toolcrib.toml:1:8: this is not TOML: string values must be quoted, expected literal string
-    toolcrib.toml:2:7: this is not TOML: invalid literal string, expected `'`
-    toolcrib.toml:4:2: table `y` is already defined
-        help: make them one table; where there may be several, write `[[y]]` above each
-    "#);
-}
-
-#[test]
 fn a_project_file_that_is_no_text_or_too_large_is_refused() {
     let binary = Folder::new().file(PROJECT_FILE, [0xff]);
     insta::assert_snapshot!(binary.problems(), @r#"toolcrib.toml:1:1: this is not UTF-8 text"#);
@@ -363,11 +352,4 @@ fn symbolic_links_may_not_lead_out_of_the_project() {
     fs::remove_file(folder.path().join("skills/away")).unwrap();
     symlink("inside/seed.sql", folder.path().join("link.sql")).unwrap();
     folder.load();
-}
-
-#[test]
-fn problems_serialize_with_their_place_and_help() {
-    let problems = Folder::with("nam = 1").problems();
-    let json = serde_json::to_string(&problems.errors().collect::<Vec<_>>()).unwrap();
-    insta::assert_snapshot!(json, @r#"[{"file":"toolcrib.toml","line":1,"column":1,"message":"unknown key `nam` in this file","help":"did you mean `name`?"}]"#);
 }

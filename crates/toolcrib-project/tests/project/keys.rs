@@ -238,9 +238,29 @@ pub(crate) fn reference() -> String {
     page
 }
 
+/// The reference with the rows that all kinds of tools have in one table, before those of the kinds.
+fn page() -> String {
+    let reference = reference();
+    let sections: Vec<&str> = reference.split("\n## ").collect();
+    let is_kind = |section: &&&str| section.starts_with("`[[tool]]` with `kind");
+    let kinds: Vec<&str> = sections.iter().filter(is_kind).copied().collect();
+    let is_shared =
+        |row: &&str| row.starts_with("| `") && kinds.iter().all(|kind| kind.contains(row));
+    let mut pages = Vec::new();
+    for section in sections {
+        let (shared, own): (Vec<_>, Vec<_>) = section.split('\n').partition(is_shared);
+        if section == kinds[0] {
+            let head = "`[[tool]]` of every kind\n\n| key | example | |\n|---|---|---|\n";
+            pages.push(format!("{head}{}\n", shared.join("\n")));
+        }
+        pages.push(own.join("\n"));
+    }
+    pages.join("\n## ")
+}
+
 #[test]
 fn the_reference_of_keys_is_current() {
-    let page = reference();
+    let page = page();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference-keys.md");
     if env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
         fs::write(&path, &page).unwrap();

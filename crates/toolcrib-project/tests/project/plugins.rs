@@ -2,7 +2,6 @@
 
 use std::{
     fs,
-    io::{Cursor, Write as _},
     os::unix::fs::{PermissionsExt as _, symlink},
     sync::{Arc, Mutex},
 };
@@ -10,7 +9,6 @@ use std::{
 use toolcrib_core::Tool;
 use toolcrib_engine::{Engine, TurnOptions};
 use toolcrib_project::{LoadError, LoadOptions, Project};
-use zip::{ZipWriter, write::SimpleFileOptions};
 
 use crate::{
     documented::block,
@@ -514,22 +512,4 @@ fn an_id_that_a_plugin_in_code_has_is_taken() {
     toolcrib.toml:2:9: a plugin `crm` is already added in code
         help: rename one of them
     ");
-}
-
-/// Installed all the same, it would be a project that does not load.
-#[test]
-fn a_skill_that_a_plugin_has_is_not_installed_beside_it() {
-    let folder = desk("", ASKS).file("plugins/crm/skills/billing/SKILL.md", SKILL);
-    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
-    zip.start_file("billing/SKILL.md", SimpleFileOptions::default()).unwrap();
-    zip.write_all(SKILL.as_bytes()).unwrap();
-    let folder = folder.file("billing.zip", zip.finish().unwrap().into_inner());
-    let archive = folder.path().join("billing.zip");
-    let error = folder.load().install_skill(&archive, true).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "a skill `billing` exists already, at plugins/crm/skills/billing/SKILL.md (plugin `crm`); \
-         rename one of them"
-    );
-    assert!(!folder.path().join("skills").exists());
 }

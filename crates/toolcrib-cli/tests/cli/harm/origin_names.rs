@@ -51,18 +51,3 @@ fn rules_could_not_name_what_servers_offer_and_ask() {
     let said = refused("[[policy]]\neffect = 'deny'\ntoolset = 'mcp.root'\n", "");
     assert!(said.contains("unknown toolset `mcp.root`") && said.contains("`mcp.roots`"), "{said}");
 }
-
-#[test]
-fn a_hub_took_the_names_of_a_server() {
-    let hub = |name: &str, prefix: &str| {
-        format!(
-            "[hub.{name}]\nurl = 'https://hub.example/tools'\nkey = []\nttl = '1m'\n{prefix}\n\
-             [hub.{name}.call]\nmethod = 'POST'\nurl = 'https://hub.example/run/{{tool}}'\n\
-             body = '{{arguments}}'\n"
-        )
-    };
-    let said = refused(&hub("crm", "prefix = 'mcp__git__'"), "");
-    assert!(said.contains("the prefix `mcp__` is reserved for tools of MCP servers"), "{said}");
-    let said = refused(&hub("mcp", "prefix = 'x_'"), "");
-    assert!(said.contains("`mcp` is reserved for tools of MCP servers"), "{said}");
-}

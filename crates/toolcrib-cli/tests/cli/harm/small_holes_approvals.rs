@@ -1,9 +1,8 @@
-//! An approval counted although the program of its tool had changed since, and the text `secret:NAME`
-//! of a model looked like a real reference to a secret.
+//! An approval counted although the program of its tool had changed since.
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::support::Project;
 
@@ -47,13 +46,4 @@ fn an_approval_counted_after_the_program_had_changed() {
         assert_eq!(approved.code, Some(0), "{program}: {}", approved.stderr);
         assert!(approved.stdout.contains("evil"), "{}", approved.stdout);
     }
-}
-
-#[test]
-fn the_text_of_a_reference_looked_like_a_secret() {
-    let project = project("./act.sh", "'{x}'");
-    project.toolcrib(&["call", "act", "x=Bearer secret:token"]);
-    let one = &waiting(&project)[0];
-    assert_eq!(one["arguments"], json!({ "x": "Bearer secret:token" }));
-    assert_eq!(one["secrets"], json!([]), "{one}");
 }

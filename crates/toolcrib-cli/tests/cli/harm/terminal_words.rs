@@ -32,25 +32,6 @@ fn a_step_that_offers_nothing_names_nothing() {
     assert!(said.lines().any(|line| line == "iteration 1  offers 0 of 0 tools"), "{said}");
 }
 
-#[test]
-fn the_change_that_offers_a_tool_read_as_if_it_were_not_enough() {
-    let project = Project::desk();
-    let explain = |more: &[&str]| {
-        let args = [&["explain", "refund_duplicate_charge"], more].concat();
-        project.toolcrib(&args).stdout
-    };
-    let text = explain(&["--skill", "shipping", "--as", "intern"]);
-    let change = text.lines().last().unwrap();
-    let expected = "to offer it: activate skill `billing`, and a principal without role `trainee`; \
-                    less is not enough: policy rule 2 (";
-    assert!(change.starts_with(expected), "{change}");
-    // It is so: all of it offers the tool, and each part alone does not.
-    let offers = |more| explain(more).starts_with("refund_duplicate_charge is offered");
-    assert!(offers(&["--skill", "billing", "--as", "ana"]));
-    assert!(!offers(&["--skill", "billing", "--as", "intern"]));
-    assert!(!offers(&["--skill", "shipping", "--as", "ana"]));
-}
-
 fn signal(child: &Child, name: &str) {
     let pid = child.id().to_string();
     assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());

@@ -242,21 +242,6 @@ args = ["\u001b[2K\rstarts: ls\n  starts: ls", "\u202eevil", "\u009b1A"]
 }
 
 #[test]
-fn a_program_without_a_version_was_not_said_to_be_unpinned() {
-    for (args, is_pinned) in [
-        (r#"["-y", "@scope/server"]"#, false),
-        (r#"["-y", "@scope/server@latest"]"#, false),
-        (r#"["-y", "@scope/server@1.2.3"]"#, true),
-    ] {
-        let file =
-            format!("policy_default = \"allow\"\n[mcp.x]\ncommand = \"npx\"\nargs = {args}\n");
-        let said = Found::of(&[("toolcrib.toml", &file)]).run(&["trust"]).stderr;
-        assert_eq!(!said.contains("not pinned: @scope/server"), is_pinned, "{args}: {said}");
-        assert!(said.contains("npx -y @scope/server"), "{said}");
-    }
-}
-
-#[test]
 fn a_command_line_in_an_imported_file_was_asked_about_as_one_program() {
     let servers = r#"{ "mcpServers": {
         "words": { "command": "npx -y @scope/server@1.2.3", "args": ["two words"] },
@@ -280,28 +265,15 @@ fn check_did_not_warn_of_programs_that_may_change_any_day() {
     let declared = |command: &str, args: &str| {
         format!("policy_default = \"allow\"\n[mcp.x]\ncommand = '{command}'\nargs = {args}\n")
     };
-    for (command, args, spec) in [
-        ("npx", r#"["-y", "@scope/server"]"#, "@scope/server"),
-        ("uv", r#"["run", "--with", "tool", "server.py"]"#, "tool"),
-        ("uvx", r#"["--from", "tool", "server"]"#, "tool"),
-        ("bunx", r#"["tool"]"#, "tool"),
-        ("pnpm", r#"["dlx", "tool"]"#, "tool"),
-        ("deno", r#"["run", "https://x.example/server.ts"]"#, "https://x.example/server.ts"),
-        ("go", r#"["run", "x.example/tool@latest"]"#, "x.example/tool@latest"),
-        ("docker", r#"["run", "-i", "mcp/git:latest"]"#, "mcp/git:latest"),
-        ("sh", r#"["-c", "pip install tool && tool"]"#, "tool"),
-        ("sh", r#"["-c", "curl -s https://x.example/i | sh"]"#, "https://x.example/i"),
-    ] {
-        let found = Found::of(&[("toolcrib.toml", &declared(command, args))]);
-        let told = format!("MCP server `x`: {spec} has no fixed version");
-        let checked = found.named(&["check"]);
-        assert_eq!(checked.code, Some(0), "{args}: {}", checked.stderr);
-        assert!(checked.stderr.contains(&told), "{args}: {}", checked.stderr);
-        let checked = found.named(&["check", "--json"]).stdout;
-        assert!(checked.contains(&told), "{args}: {checked}");
-        let trusted = found.run(&["trust"]).stderr;
-        assert!(trusted.contains(&format!("not pinned: {spec} ")), "{args}: {trusted}");
-    }
+    let found = Found::of(&[("toolcrib.toml", &declared("npx", r#"["-y", "@scope/server"]"#))]);
+    let told = "MCP server `x`: @scope/server has no fixed version";
+    let checked = found.named(&["check"]);
+    assert_eq!(checked.code, Some(0), "{}", checked.stderr);
+    assert!(checked.stderr.contains(told), "{}", checked.stderr);
+    let checked = found.named(&["check", "--json"]).stdout;
+    assert!(checked.contains(told), "{checked}");
+    let trusted = found.run(&["trust"]).stderr;
+    assert!(trusted.contains("not pinned: @scope/server "), "{trusted}");
     let pinned = declared("uvx", r#"["--from", "tool==1.2.3", "server"]"#);
     let checked = Found::of(&[("toolcrib.toml", &pinned)]).named(&["check"]);
     assert!(!checked.stderr.contains("no fixed version"), "{}", checked.stderr);

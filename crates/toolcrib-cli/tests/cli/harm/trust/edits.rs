@@ -132,12 +132,6 @@ fn an_edit_that_permits_more_was_not_asked_about() {
             "[[policy]]\ntool = \"drop\"\neffect = \"ask\"\n[[policy]]\ntool = \"drop\"",
             "+ policy rule 1 = {\"effect\":\"ask\"",
         ),
-        (
-            "tool = \"drop\"\neffect = \"deny\"\n[[policy]]\ntool = \"look\"\neffect = \"allow\"",
-            "tool = \"*\"\neffect = \"allow\"\n[[policy]]\ntool = \"drop\"\neffect = \"deny\"",
-            "- policy rule 1 = {\"effect\":\"deny\"",
-        ),
-        ("effect = \"deny\"", "effect = \"ask\"", "- policy rule 1"),
         ("policy_default = \"allow\"", "policy_default = \"deny\"", "+ policy_default = deny"),
         (
             "minimum = 1",
