@@ -254,7 +254,7 @@ impl SessionRequest<'_> {
     }
 }
 
-/// What decides about the menu of a caller's sessions, besides its rights.
+/// The parts of a caller that decide about the menu of its sessions, besides its rights.
 fn menu_of(caller: &Caller) -> [Option<Arc<str>>; 2] {
     [caller.endpoint.clone(), caller.access.personality.clone()]
 }
