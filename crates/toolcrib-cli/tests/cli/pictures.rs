@@ -55,8 +55,8 @@ fn the_pictures_of_the_readme_show_a_run_of_this_program() {
     }
 }
 
-/// A page as it is, in a picture: its stylesheet and its body, which contain no script, up to the second
-/// iteration, of which the picture shows nothing.
+/// A page as it is, in a picture: its stylesheet and its body, which contain no script. What the picture
+/// does not show is left out: the iterations after the first, and the insides of closed parts.
 fn picture(page: &str, scheme: &str) -> String {
     let between = |start: &str, end: &str| {
         let (_, rest) = page.split_once(start).unwrap();
@@ -68,6 +68,8 @@ fn picture(page: &str, scheme: &str) -> String {
     // Within XML, the bars of the timeline are pictures only in their namespace.
     let svg = "<svg xmlns=\"http://www.w3.org/2000/svg\"";
     let body = between("<body>", "<section class=\"iteration\" id=\"i1\"").replace("<svg", svg);
+    let closed = r#"(?s)(<details(?: id="\w+")?><summary>.*?</summary>)<div class="inside">.*?</div></details>"#;
+    let body = Regex::new(closed).unwrap().replace_all(&body, "$1</details>");
     let (width, height) = PAGE;
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\">\n\
