@@ -1,7 +1,8 @@
 //! The value of a secret that the user stores, from the terminal or standard input.
 
-use std::io;
+use std::io::{self, Write as _};
 
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use toolcrib_core::CancellationToken;
 use toolcrib_engine::Redactor;
 
@@ -10,6 +11,9 @@ use crate::{
     problem::Problem,
     project::load::{blocking, unless_cancelled},
 };
+
+/// The longest line that a terminal passes on, in bytes.
+const MOST_BYTES: usize = 4095;
 
 /// The text of standard input, without its last line end.
 pub(crate) async fn from_stdin(cancellation: &CancellationToken) -> Result<String, Problem> {
@@ -23,8 +27,53 @@ pub(crate) async fn prompt(
     prompt: String,
     cancellation: &CancellationToken,
 ) -> Result<String, Problem> {
-    let reading = blocking(move || rpassword::prompt_password(prompt));
-    unless_cancelled(reading, cancellation).await??.map_err(failed)
+    // First: an answer that is pasted right after the question must not be shown.
+    let hidden = Hidden::begin().map_err(failed)?;
+    let answer = line(prompt, cancellation).await;
+    drop(hidden);
+    answer
+}
+
+/// Asks at the terminal for a line.
+pub(crate) async fn line(
+    prompt: String,
+    cancellation: &CancellationToken,
+) -> Result<String, Problem> {
+    let reading = blocking(move || {
+        let mut stderr = io::stderr();
+        write!(stderr, "{prompt}").and_then(|()| stderr.flush())?;
+        let mut line = String::new();
+        io::stdin().read_line(&mut line).map(|_| line)
+    });
+    let line = unless_cancelled(reading, cancellation).await??.map_err(failed)?;
+    match line.len() >= MOST_BYTES {
+        true => Err(Problem::usage(
+            "a terminal cuts off a line of more than 4,094 bytes; use standard input",
+        )),
+        false => Ok(line.trim_end_matches(['\n', '\r']).to_owned()),
+    }
+}
+
+/// The terminal without an echo of what is typed, until this is dropped.
+struct Hidden(Termios);
+
+impl Hidden {
+    fn begin() -> io::Result<Self> {
+        let before = tcgetattr(io::stdin())?;
+        let mut hidden = before.clone();
+        hidden.local_modes.remove(LocalModes::ECHO);
+        // The end of the line is shown.
+        hidden.local_modes.insert(LocalModes::ECHONL);
+        tcsetattr(io::stdin(), OptionalActions::Flush, &hidden)?;
+        Ok(Self(before))
+    }
+}
+
+impl Drop for Hidden {
+    fn drop(&mut self) {
+        // A terminal that is gone needs none.
+        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
+    }
 }
 
 /// Refuses a value that could not be redacted.
@@ -33,7 +82,6 @@ pub(crate) fn check(value: &str) -> Result<(), Problem> {
     learned.map_err(|_| Problem::usage("a secret has at least 4 characters"))
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "a function for `map_err`")]
-pub(crate) fn failed(error: io::Error) -> Problem {
+fn failed(error: impl std::fmt::Display) -> Problem {
     Problem::failed("terminal_failed", format!("the terminal: {error}"))
 }

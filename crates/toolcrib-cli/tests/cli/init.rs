@@ -1,14 +1,15 @@
 //! Projects that are begun.
 
-use std::{
-    fs,
-    io::{BufRead as _, BufReader, Write as _},
-    os::unix::fs::PermissionsExt as _,
+use std::{fs, os::unix::fs::PermissionsExt as _};
+
+use serde_json::{Value, json};
+use toolcrib_models::Vendor;
+use toolcrib_testbed::Reply;
+
+use crate::{
+    models::Prepared,
+    support::{Outcome, toolcrib},
 };
-
-use serde_json::Value;
-
-use crate::support::{Outcome, toolcrib};
 
 #[test]
 fn a_new_project_runs_at_once() {
@@ -135,29 +136,11 @@ fn servers_of_a_client_run_where_they_did_and_unusable_ones_are_named() {
 #[test]
 fn a_project_begins_with_a_file_or_a_url() {
     let dir = tempfile::TempDir::new().unwrap();
-    let document = r#"{ "openapi": "3.1.0", "servers": [{ "url": "/v1" }],
-        "paths": { "/orders": { "get": { "operationId": "listOrders" } } } }"#;
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/openapi.json", listener.local_addr().unwrap());
-    let served = std::thread::spawn(move || {
-        for body in [document, r#"[{"id":7}]"#] {
-            let (mut stream, _) = listener.accept().unwrap();
-            let mut line = String::new();
-            let mut reader = BufReader::new(stream.try_clone().unwrap());
-            reader.read_line(&mut line).unwrap();
-            let mut header = String::from("x");
-            while header.trim() != "" {
-                header.clear();
-                reader.read_line(&mut header).unwrap();
-            }
-            let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n";
-            write!(stream, "{head}Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();
-            assert!(
-                line.contains("/openapi.json") || line.starts_with("GET /v1/orders "),
-                "{line}"
-            );
-        }
-    });
+    let document = json!({ "openapi": "3.1.0", "servers": [{ "url": "/v1" }],
+        "paths": { "/orders": { "get": { "operationId": "listOrders" } } } });
+    let replies = [document, json!([{ "id": 7 }])].map(|body| Reply::json(200, &body));
+    let served = Prepared::new(Vendor::OpenAi, replies.into());
+    let url = format!("{}/openapi.json", served.url());
     let begun =
         toolcrib().args(["init", "shop", "--from", &url]).current_dir(dir.path()).output().unwrap();
     let said = String::from_utf8_lossy(&begun.stderr).into_owned();
@@ -172,7 +155,9 @@ fn a_project_begins_with_a_file_or_a_url() {
         .unwrap();
     let answered = String::from_utf8_lossy(&called.stdout).into_owned();
     assert!(answered.contains(r#"[{"id":7}]"#), "{answered} {:?}", called.stderr);
-    served.join().unwrap();
+    let requests = served.requests();
+    let paths: Vec<_> = requests.iter().map(|one| &*one.path_and_query).collect();
+    assert_eq!(paths, ["/openapi.json", "/v1/orders"]);
 
     fs::write(dir.path().join("notes.md"), "# Notes").unwrap();
     for (from, expected) in [("notes.md", 2), ("missing.yaml", 2), ("http://127.0.0.1:1/a", 1)] {

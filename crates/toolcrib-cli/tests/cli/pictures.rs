@@ -21,7 +21,7 @@ const SCHEMES: [(&str, RgbColor, RgbColor); 2] = [
 ];
 
 /// The part of the page that its picture shows, in pixels.
-const PAGE: (u32, u32) = (960, 1000);
+const PAGE: (u32, u32) = (960, 920);
 
 #[test]
 fn the_pictures_of_the_readme_show_a_run_of_this_program() {
@@ -55,22 +55,26 @@ fn the_pictures_of_the_readme_show_a_run_of_this_program() {
     }
 }
 
-/// A page as it is, in a picture: its stylesheet and its body, which contain no script.
+/// A page as it is, in a picture: its stylesheet and its body, which contain no script. What the picture
+/// does not show is left out: the iterations after the first, and the insides of closed parts.
 fn picture(page: &str, scheme: &str) -> String {
     let between = |start: &str, end: &str| {
         let (_, rest) = page.split_once(start).unwrap();
         rest.split_once(end).unwrap().0
     };
     let is_dark = if scheme == "dark" { "all" } else { "not all" };
-    let style = between("<style>", "</style>").replace("(prefers-color-scheme: dark)", is_dark);
+    let style = between("<style>", "</style>").replace('\n', " ");
+    let style = style.replace("(prefers-color-scheme: dark)", is_dark);
     // Within XML, the bars of the timeline are pictures only in their namespace.
     let svg = "<svg xmlns=\"http://www.w3.org/2000/svg\"";
-    let body = between("<body>", "</body>").replace("<svg", svg);
+    let body = between("<body>", "<section class=\"iteration\" id=\"i1\"").replace("<svg", svg);
+    let closed = r#"(?s)(<details(?: id="\w+")?><summary>.*?</summary>)<div class="inside">.*?</div></details>"#;
+    let body = Regex::new(closed).unwrap().replace_all(&body, "$1</details>");
     let (width, height) = PAGE;
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\">\n\
          <style>{style}</style>\n<foreignObject width=\"100%\" height=\"100%\">\n\
-         <body xmlns=\"http://www.w3.org/1999/xhtml\" style=\"height: 100%\">{body}</body>\n\
+         <body xmlns=\"http://www.w3.org/1999/xhtml\" style=\"height: 100%\">{body}</div></main></body>\n\
          </foreignObject>\n</svg>\n"
     )
 }

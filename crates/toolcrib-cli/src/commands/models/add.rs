@@ -2,7 +2,7 @@
 
 use std::{
     env,
-    io::{self, IsTerminal as _, Write as _},
+    io::{self, IsTerminal as _},
 };
 
 use serde_json::json;
@@ -20,7 +20,7 @@ use crate::{
     },
     output,
     problem::Problem,
-    project::load::{blocking, unless_cancelled},
+    project::load::unless_cancelled,
 };
 
 /// Adds or removes a model.
@@ -104,14 +104,7 @@ async fn ask_model(cancellation: &CancellationToken) -> Result<String, Problem> 
         )));
     }
     let prompt = format!("Vendor ({vendors}), or VENDOR:MODEL: ");
-    let reading = blocking(move || {
-        let mut stderr = io::stderr();
-        write!(stderr, "{prompt}").and_then(|()| stderr.flush())?;
-        let mut line = String::new();
-        io::stdin().read_line(&mut line).map(|_| line.trim().to_owned())
-    });
-    let read = unless_cancelled(reading, cancellation).await??;
-    read.map_err(secret_value::failed)
+    Ok(secret_value::line(prompt, cancellation).await?.trim().to_owned())
 }
 
 /// The key to store; `None` if the stored one or that of the environment is used, or none is needed.
