@@ -50,7 +50,7 @@ fn all_problems_are_reported_together_with_place_and_help() {
     assert_eq!(code, Some(2));
     let errors = check["errors"].as_array().unwrap();
     let lines: BTreeSet<_> = errors.iter().map(|error| error["line"].as_u64().unwrap()).collect();
-    assert_eq!(lines, [3, 8, 12, 22, 26, 31, 34, 35].into(), "{errors:#?}");
+    assert_eq!(lines, [3, 8, 12, 22, 26, 31, 33, 34, 35].into(), "{errors:#?}");
     for error in errors {
         assert_eq!(error["file"], "toolcrib.toml");
         assert!(error["column"].as_u64().unwrap() >= 1);
