@@ -65,7 +65,7 @@ pub use self::{
         init_from_url, init_scratch, init_with_browser,
     },
     private::vault::{Vault, VaultError},
-    project::{Project, SharedStore, plan::ProjectPlan},
+    project::{Project, plan::ProjectPlan},
     read::{
         find::{NoProjectError, find},
         owner::ForeignFile,

@@ -104,7 +104,7 @@ async fn replicas(project: &Project) -> Result<Option<Replicas>, Problem> {
     let project = project.clone();
     let shared = blocking(move || {
         let shared = project.replicas()?;
-        Ok(shared.map(|shared| Replicas::new(shared.store, shared.secret.expose())))
+        Ok(shared.map(|(store, secret)| Replicas::new(store, secret.expose())))
     });
     let shared = shared.await?;
     let shared = shared

@@ -44,16 +44,6 @@ use crate::{
     user::{approvals::ProjectApprovals, lock::Lock, server_log::path_of, sessions::Sessions},
 };
 
-/// The store and the secret of several processes.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct SharedStore {
-    /// The database.
-    pub store: Arc<dyn Store>,
-    /// The secret of which each process makes the same keys.
-    pub secret: Secret,
-}
-
 /// A loaded project: everything that `toolcrib.toml` and the skill folders declare, checked.
 ///
 /// While it exists, no other process can recreate its databases.
@@ -352,12 +342,10 @@ impl Project {
     ///
     /// # Errors
     /// [`SessionStoreError`] if the database cannot be reached.
-    pub fn replicas(&self) -> Result<Option<SharedStore>, SessionStoreError> {
+    pub fn replicas(&self) -> Result<Option<(Arc<dyn Store>, &Secret)>, SessionStoreError> {
         let sessions = &self.state.sessions;
         let secret = self.state.approvals.shared_secret().filter(|_| sessions.are_on_server());
-        let shared =
-            secret.cloned().map(|secret| Ok(SharedStore { store: sessions.open()?, secret }));
-        shared.transpose()
+        secret.map(|secret| Ok((sessions.open()?, secret))).transpose()
     }
 
     /// Which tools are deferred.
