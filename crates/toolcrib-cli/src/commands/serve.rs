@@ -12,7 +12,7 @@ use std::{
 
 use futures_util::future::join_all;
 use serde_json::json;
-use toolcrib_core::{CancellationToken, Digest, Event, Identity, SessionStoreError};
+use toolcrib_core::{CancellationToken, Digest, Event, Identity};
 use toolcrib_engine::{Engine, TurnOptions};
 use toolcrib_gateway::{
     Access, AccessEntry, Gateway, GatewayBuilder, GatewayError, LogHealth, Readiness, Replicas,
@@ -101,15 +101,12 @@ impl Lasting {
 
 /// The store and the key that this process shares with the other replicas of the gateway; `None` if the project declares none.
 async fn replicas(project: &Project) -> Result<Option<Replicas>, Problem> {
-    let project = project.clone();
-    let shared = blocking(move || {
-        let shared = project.replicas()?;
-        Ok(shared.map(|(store, secret)| Replicas::new(store, secret.expose())))
-    });
-    let shared = shared.await?;
-    let shared = shared
-        .map_err(|error: SessionStoreError| Problem::failed("store_failed", error.to_string()))?;
-    shared.transpose().map_err(|error| Problem::invalid(format!("`[approvals] key`: {error}")))
+    let Some(secret) = project.shared_secret() else { return Ok(None) };
+    let sessions = project.sessions().clone();
+    let store = blocking(move || sessions.open()).await?;
+    let store = store.map_err(|error| Problem::failed("store_failed", error.to_string()))?;
+    let replicas = Replicas::new(store, secret.expose());
+    replicas.map(Some).map_err(|error| Problem::invalid(format!("`[approvals] key`: {error}")))
 }
 
 /// A project as a gateway serves it.

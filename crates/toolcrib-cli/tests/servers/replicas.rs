@@ -181,8 +181,8 @@ fn result(answer: &str) -> Value {
         serde_json::from_str::<Value>(json).ok()
     });
     // The size of a chunk is a number.
-    let answers = all.filter(|message| message.is_object() && message.get("method").is_none());
-    answers.last().unwrap_or_default()
+    let mut answers = all.filter(|message| message.is_object() && message.get("method").is_none());
+    answers.next_back().unwrap_or_default()
 }
 
 fn tools(http: &Http, session: &str) -> Vec<String> {
@@ -614,7 +614,7 @@ fn a_killed_replica_costs_the_requests_in_flight_there_and_no_call_runs_twice() 
                     let call = count(&id.to_string());
                     let http = replicas[(caller + turn) % 2].read();
                     // Half of them are of one session, the others without one.
-                    let in_session = (caller % 2 == 0).then_some(&*session);
+                    let in_session = caller.is_multiple_of(2).then_some(&*session);
                     let status = http.try_call(ANN, in_session, 100 + id, &call);
                     drop(http);
                     match status.as_deref() {

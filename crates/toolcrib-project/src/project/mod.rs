@@ -23,9 +23,7 @@ use toolcrib_capabilities::{
     files::Files,
 };
 use toolcrib_config::Diagnostics;
-use toolcrib_core::{
-    KvStore, Model, Policy, ReliabilityRule, Secret, SecretError, SessionStoreError, Store, Tool,
-};
+use toolcrib_core::{KvStore, Model, Policy, ReliabilityRule, Secret, SecretError, Tool};
 use toolcrib_engine::{Deferral, Engine, EngineBuilder, Limits, Personality, Redactor, Skills};
 use toolcrib_mcp::McpClient;
 use toolcrib_models::Vendor;
@@ -337,15 +335,11 @@ impl Project {
         self.state.sessions.are_stored().then(|| Arc::new(self.state.own.clone()) as _)
     }
 
-    /// The store and the secret that the replicas of a gateway share: `[sessions]` names a database, and
-    /// `[approvals]` a key. `None` without one of them. Blocking.
-    ///
-    /// # Errors
-    /// [`SessionStoreError`] if the database cannot be reached.
-    pub fn replicas(&self) -> Result<Option<(Arc<dyn Store>, &Secret)>, SessionStoreError> {
-        let sessions = &self.state.sessions;
-        let secret = self.state.approvals.shared_secret().filter(|_| sessions.are_on_server());
-        secret.map(|secret| Ok((sessions.open()?, secret))).transpose()
+    /// The secret that the replicas of a gateway share, besides the [store](Self::sessions): `[sessions]` names
+    /// a database, and `[approvals]` a key. `None` without one of them.
+    pub fn shared_secret(&self) -> Option<&Secret> {
+        let secret = self.state.approvals.shared_secret();
+        secret.filter(|_| self.state.sessions.are_on_server())
     }
 
     /// Which tools are deferred.
