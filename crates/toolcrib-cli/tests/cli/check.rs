@@ -1,7 +1,5 @@
 //! All errors of a project are reported at once, each with its position.
 
-use std::collections::BTreeSet;
-
 use serde_json::Value;
 
 use crate::support::Project;
@@ -49,8 +47,8 @@ fn all_problems_are_reported_together_with_place_and_help() {
     let (code, check) = project.json(&["check"]);
     assert_eq!(code, Some(2));
     let errors = check["errors"].as_array().unwrap();
-    let lines: BTreeSet<_> = errors.iter().map(|error| error["line"].as_u64().unwrap()).collect();
-    assert_eq!(lines, [3, 8, 12, 22, 26, 31, 33, 34, 35].into(), "{errors:#?}");
+    let lines: Vec<_> = errors.iter().map(|error| error["line"].as_u64().unwrap()).collect();
+    assert_eq!(lines, [3, 8, 12, 22, 26, 31, 31, 33, 34, 35], "{errors:#?}");
     for error in errors {
         assert_eq!(error["file"], "toolcrib.toml");
         assert!(error["column"].as_u64().unwrap() >= 1);
