@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use serde_json::json;
 use tokio::time::Instant;
 use toolcrib_core::{
-    CancellationToken, Catalog, Identity, ListContext, Listing, Policy, Rule, ToolContext,
-    ToolProvider as _, unfence,
+    CancellationToken, Catalog, ErrorCode, Identity, ListContext, Listing, Policy, Rule,
+    ToolContext, ToolProvider as _, unfence,
 };
 use toolcrib_engine::{OnFailure, TurnOptions};
 use toolcrib_mcp::{McpClient, McpClientBuilder};
@@ -236,7 +236,7 @@ async fn a_tool_has_the_name_and_the_description_that_the_operator_gives_it() {
     let result = once(&engine, "mcp__mock__log", json!({})).await;
     assert_eq!(&*result.value, "git_log: {}", "the server knows its own name only");
     let unknown = once(&engine, "mcp__mock__git_log", json!({})).await;
-    assert_eq!(unknown.code.map(|code| code.as_str()), Some("not_available"));
+    assert_eq!(unknown.code.map(ErrorCode::as_str), Some("not_available"));
     // A rule that names the tool as the server does still applies.
     let denied = Policy::of([Rule::deny("closed").tools(["mcp__mock__git_log"])]);
     let engine = super::support::engine().provider(Arc::new(client.clone())).policy(denied);
