@@ -134,7 +134,7 @@ impl Access {
 
     /// Stores what the server has demanded, for the next login. Returns the resource of the tokens.
     async fn note(&self, challenge: Challenge) -> Result<String, OAuthError> {
-        let known = self.authority.read(&self.owner)?;
+        let known = self.authority.read(&self.owner).await?;
         let tokens = known.as_ref().and_then(|record| record.tokens.as_ref());
         let audience = tokens.map_or(self.authority.url.as_str(), |tokens| &*tokens.resource);
         let audience = audience.to_owned();
@@ -208,12 +208,12 @@ impl Access {
         challenge: Option<&Challenge>,
     ) -> Result<Option<Tokens>, OAuthError> {
         let authority = &self.authority;
-        if authority.read(&self.owner)?.is_none() && !authority.settings.client_credentials {
+        if authority.read(&self.owner).await?.is_none() && !authority.settings.client_credentials {
             return Ok(None);
         }
         // Held until the fresh tokens are stored: other processes wait, and then read them.
         let _lock = authority.lock(&self.owner).await?;
-        let mut record = authority.read(&self.owner)?.unwrap_or_else(|| authority.empty());
+        let mut record = authority.read(&self.owner).await?.unwrap_or_else(|| authority.empty());
         if let Some(tokens) = record.tokens.as_ref().filter(|tokens| is_new(tokens)) {
             authority.learn(&record);
             return Ok(Some(tokens.clone()));
@@ -231,7 +231,7 @@ impl Access {
             return Ok(None);
         }
         record.challenge = None;
-        authority.write(&self.owner, &record)?;
+        authority.write(&self.owner, &record).await?;
         Ok(record.tokens)
     }
 
@@ -256,7 +256,7 @@ impl Access {
                 if let Some(tokens) = &mut record.tokens {
                     tokens.refresh_token = None;
                 }
-                self.authority.write(&self.owner, record)?;
+                self.authority.write(&self.owner, record).await?;
                 Ok(false)
             }
             Err(error) => Err(error),
