@@ -5,9 +5,13 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{
+    Deserialize, Serialize,
+    de::{DeserializeOwned, IgnoredAny},
+};
 use toolcrib_capabilities::__internal::SealingKey;
 use toolcrib_core::Store;
+use uuid::Uuid;
 
 use crate::error::GatewayError;
 
@@ -20,14 +24,17 @@ pub struct Replicas(Arc<Shared>);
 struct Shared {
     store: Arc<dyn Store>,
     key: SealingKey,
+    /// The random name of this process: addresses may be equal, and are used again.
+    process: String,
     /// Where the other replicas reach this one.
     address: OnceLock<SocketAddr>,
 }
 
-/// The name of something that one replica has, as clients carry it.
+/// The name of something that one process has, as clients carry it.
 #[derive(Serialize, Deserialize)]
 struct Located<T> {
-    at: SocketAddr,
+    process: String,
+    at: Option<SocketAddr>,
     name: T,
 }
 
@@ -39,7 +46,8 @@ impl Replicas {
     /// [`GatewayError::ShortSecret`].
     pub fn new(store: Arc<dyn Store>, secret: &str) -> Result<Self, GatewayError> {
         let key = SealingKey::of(secret).ok_or(GatewayError::ShortSecret)?;
-        Ok(Self(Arc::new(Shared { store, key, address: OnceLock::new() })))
+        let process = Uuid::new_v4().simple().to_string();
+        Ok(Self(Arc::new(Shared { store, key, process, address: OnceLock::new() })))
     }
 
     /// Sets where the other replicas reach this one, over HTTP without TLS. The first address counts. Without
@@ -64,19 +72,22 @@ impl Replicas {
         serde_json::from_str(&self.0.key.open(purpose, sealed)?).ok()
     }
 
-    /// Seals the name of something that this replica has. `None` without an address of it.
+    /// Seals the name of something that this process has. `None` if the system has no randomness.
     pub(crate) fn located(&self, purpose: &str, name: impl Serialize) -> Option<Arc<str>> {
-        self.seal(purpose, &Located { at: *self.0.address.get()?, name })
+        let (process, at) = (self.0.process.clone(), self.0.address.get().copied());
+        self.seal(purpose, &Located { process, at, name })
     }
 
-    /// The name of something that a replica has, and its address, unless it is this one.
-    pub(crate) fn locate<T: DeserializeOwned>(
-        &self,
-        purpose: &str,
-        sealed: &str,
-    ) -> Option<(T, Option<SocketAddr>)> {
-        let Located { at, name } = self.open(purpose, sealed)?;
-        Some((name, Some(at).filter(|at| self.0.address.get() != Some(at))))
+    /// The name of something that this process has.
+    pub(crate) fn here<T: DeserializeOwned>(&self, purpose: &str, sealed: &str) -> Option<T> {
+        let located: Located<T> = self.open(purpose, sealed)?;
+        (located.process == self.0.process).then_some(located.name)
+    }
+
+    /// Where another process is reached that has something.
+    pub(crate) fn elsewhere(&self, purpose: &str, sealed: &str) -> Option<SocketAddr> {
+        let Located::<IgnoredAny> { process, at, .. } = self.open(purpose, sealed)?;
+        at.filter(|at| process != self.0.process && self.0.address.get() != Some(at))
     }
 }
 

@@ -100,7 +100,7 @@ pub(crate) fn continues(request: &Request) -> bool {
 /// The replica that has the call of a request, if that is another one.
 pub(crate) fn elsewhere(request: &Request, replicas: &Replicas) -> Option<SocketAddr> {
     let state = request.params.get(STATE).filter(|_| continues(request))?.as_str()?;
-    replicas.locate::<Arc<str>>(OF_STATE, state)?.1
+    replicas.elsewhere(OF_STATE, state)
 }
 
 /// The caller and the request that a state is valid for.
@@ -305,11 +305,8 @@ impl WaitingCalls {
             ErrorData::invalid_params(message, None)
         };
         let state = state.as_str().ok_or_else(invalid)?;
-        let located = replicas.and_then(|replicas| replicas.locate::<Arc<str>>(OF_STATE, state));
-        let state = match &located {
-            Some((key, None)) => key,
-            _ => state,
-        };
+        let located = replicas.and_then(|replicas| replicas.here::<Arc<str>>(OF_STATE, state));
+        let state = located.as_deref().unwrap_or(state);
         let mut calls = self.0.lock();
         let call = calls.get(state).filter(|call| call.bound == bound).ok_or_else(invalid)?;
         call.taken.cancel();
