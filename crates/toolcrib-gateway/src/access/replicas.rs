@@ -3,6 +3,7 @@
 use std::{
     net::SocketAddr,
     sync::{Arc, OnceLock},
+    time::Duration,
 };
 
 use serde::{
@@ -10,10 +11,20 @@ use serde::{
     de::{DeserializeOwned, IgnoredAny},
 };
 use toolcrib_capabilities::__internal::SealingKey;
-use toolcrib_core::Store;
+use toolcrib_core::{
+    __internal::{millis, now_ms},
+    Store,
+};
 use uuid::Uuid;
 
 use crate::error::GatewayError;
+
+/// How long a call waits for its client, and how long requests are passed on to the replica that has something:
+/// its address may be that of another program later.
+pub(crate) const LOCATED_FOR: Duration = Duration::from_secs(10 * 60);
+
+/// The purpose of the seals by which a replica proves that it is one.
+const PROOF: &str = "proof";
 
 /// The replicas of a gateway, among which a load balancer chooses: processes with one configuration, one store and one
 /// secret. A session that begins at one of them continues at each, limits of tokens count for all, and a
@@ -35,7 +46,15 @@ struct Shared {
 struct Located<T> {
     process: String,
     at: Option<SocketAddr>,
+    /// Until when it is reached there, in milliseconds since 1970.
+    until_ms: u64,
     name: T,
+}
+
+/// Another process that has something.
+pub(crate) struct OtherReplica {
+    process: String,
+    pub(crate) address: SocketAddr,
 }
 
 impl Replicas {
@@ -75,7 +94,8 @@ impl Replicas {
     /// Seals the name of something that this process has. `None` if the system has no randomness.
     pub(crate) fn located(&self, purpose: &str, name: impl Serialize) -> Option<Arc<str>> {
         let (process, at) = (self.0.process.clone(), self.0.address.get().copied());
-        self.seal(purpose, &Located { process, at, name })
+        let until_ms = now_ms().saturating_add(millis(LOCATED_FOR));
+        self.seal(purpose, &Located { process, at, until_ms, name })
     }
 
     /// The name of something that this process has.
@@ -84,10 +104,23 @@ impl Replicas {
         (located.process == self.0.process).then_some(located.name)
     }
 
-    /// Where another process is reached that has something.
-    pub(crate) fn elsewhere(&self, purpose: &str, sealed: &str) -> Option<SocketAddr> {
-        let Located::<IgnoredAny> { process, at, .. } = self.open(purpose, sealed)?;
-        at.filter(|at| process != self.0.process && self.0.address.get() != Some(at))
+    /// The other process that has something, if it can be reached.
+    pub(crate) fn elsewhere(&self, purpose: &str, sealed: &str) -> Option<OtherReplica> {
+        let Located::<IgnoredAny> { process, at, until_ms, .. } = self.open(purpose, sealed)?;
+        let address = at.filter(|at| self.0.address.get() != Some(at))?;
+        let is_there = process != self.0.process && now_ms() < until_ms;
+        is_there.then_some(OtherReplica { process, address })
+    }
+
+    /// Proves to another replica which process this is, with a challenge of it.
+    pub(crate) fn proof(&self, challenge: &str) -> Option<Arc<str>> {
+        self.seal(PROOF, &(&self.0.process, challenge))
+    }
+
+    /// Whether what a peer has returned proves that it is this replica.
+    pub(crate) fn proves(&self, peer: &OtherReplica, challenge: &str, proof: &str) -> bool {
+        let proven: Option<(String, String)> = self.open(PROOF, proof);
+        proven.is_some_and(|(process, of)| process == peer.process && of == challenge)
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::{
     collections::{HashMap, hash_map::Entry},
-    net::SocketAddr,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicUsize, Ordering},
@@ -19,7 +18,7 @@ use toolcrib_core::{CancellationToken, ClientRefusal};
 
 use super::{changes::Changes, sender::ClientSender, session::Session};
 use crate::{
-    access::replicas::Replicas,
+    access::replicas::{OtherReplica, Replicas},
     wire::message::{Notification, Response, notification},
 };
 
@@ -213,7 +212,7 @@ impl Connection {
     }
 
     /// The replica whose request this responds to, if that is another one.
-    pub(crate) fn elsewhere(response: &Response, replicas: &Replicas) -> Option<SocketAddr> {
+    pub(crate) fn elsewhere(response: &Response, replicas: &Replicas) -> Option<OtherReplica> {
         let RequestId::String(id) = &response.id else { return None };
         replicas.elsewhere(OF_REQUEST, id)
     }

@@ -23,6 +23,7 @@ use toolcrib_core::{
 };
 
 use super::{
+    forward::{FORWARDED, prove},
     pages,
     post::Post,
     sealed::{SealedSessions, SessionRequest},
@@ -58,7 +59,7 @@ const MAX_IDENTITIES: usize = 1024;
 
 const SKILL: &str = "/mcp/skill/";
 /// Whether the process responds.
-const HEALTH: &str = "/healthz";
+pub(crate) const HEALTH: &str = "/healthz";
 /// Whether its servers are usable.
 const READY: &str = "/readyz";
 /// Counts of requests and calls.
@@ -192,32 +193,17 @@ impl Routes {
             || peer.ip().to_canonical().is_loopback() || self.declared(request.headers()).is_some();
         let gateway = || self.serving.current.shared();
         Some(match request.uri().path() {
-            HEALTH => reply::whole(StatusCode::OK, "ok\n"),
+            HEALTH => {
+                let mut answer = reply::whole(StatusCode::OK, "ok\n");
+                let replicas = gateway().config.replicas.clone();
+                prove(replicas.as_ref(), request.headers(), answer.headers_mut());
+                answer
+            }
             READY if self.draining.is_cancelled() => {
                 let answer = r#"{"status":"stopping"}"#;
                 reply::json(StatusCode::SERVICE_UNAVAILABLE, answer)
             }
-            READY => {
-                let gateway = gateway();
-                let (mut status, mut answer) =
-                    readiness(&gateway.config.servers, gateway.config.readiness, is_known());
-                if let Some(fields) = answer.as_object_mut() {
-                    fields.insert("withheld".to_owned(), gateway.metrics.withheld_count().into());
-                }
-                if let (Some(fields), Some(digest)) =
-                    (answer.as_object_mut(), gateway.config.digest)
-                {
-                    fields.insert("config".to_owned(), metrics::shown(&digest).into());
-                }
-                if !gateway.is_recording() {
-                    status = StatusCode::SERVICE_UNAVAILABLE;
-                    if let Some(fields) = answer.as_object_mut() {
-                        fields.insert("status".to_owned(), "unavailable".into());
-                        fields.insert("audit".to_owned(), "failing".into());
-                    }
-                }
-                reply::json(status, answer.to_string())
-            }
+            READY => self.ready(is_known()),
             METRICS if is_known() => {
                 let gateway = gateway();
                 let declared: usize =
@@ -241,6 +227,27 @@ impl Routes {
             }
             _ => return None,
         })
+    }
+
+    /// Whether servers are usable, and calls may be made.
+    fn ready(&self, is_known: bool) -> Response<Body> {
+        let gateway = self.serving.current.shared();
+        let (mut status, mut answer) =
+            readiness(&gateway.config.servers, gateway.config.readiness, is_known);
+        if let Some(fields) = answer.as_object_mut() {
+            fields.insert("withheld".to_owned(), gateway.metrics.withheld_count().into());
+        }
+        if let (Some(fields), Some(digest)) = (answer.as_object_mut(), gateway.config.digest) {
+            fields.insert("config".to_owned(), metrics::shown(&digest).into());
+        }
+        if !gateway.is_recording() {
+            status = StatusCode::SERVICE_UNAVAILABLE;
+            if let Some(fields) = answer.as_object_mut() {
+                fields.insert("status".to_owned(), "unavailable".into());
+                fields.insert("audit".to_owned(), "failing".into());
+            }
+        }
+        reply::json(status, answer.to_string())
     }
 
     /// Finds the access of a request, and its sender.
