@@ -161,7 +161,7 @@ impl Routes {
         };
         let answer = match self.admit(&parts, &mut caller).await {
             Err(refusal) => Err(refusal),
-            Ok(_) if self.draining.is_cancelled() => {
+            Ok(_) if self.draining.is_cancelled() && !parts.headers.contains_key(FORWARDED) => {
                 let message = "the gateway is being stopped; send the request to another one";
                 let header = (CONNECTION, HeaderValue::from_static("close"));
                 let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message).header(header);
