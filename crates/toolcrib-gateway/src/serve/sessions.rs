@@ -74,6 +74,7 @@ pub(crate) struct HttpSession {
 /// The streams of requests that are still being answered.
 #[derive(Default)]
 struct Streams {
+    /// The number of the newest. With several replicas, the first one is random.
     last: u64,
     open: HashMap<u64, EventStream>,
 }
@@ -226,13 +227,16 @@ impl HttpSession {
         endpoint: Option<Arc<str>>,
         place: OwnedSemaphorePermit,
     ) -> Arc<Self> {
+        // A client that comes back to a stream at another replica gets none of another request.
+        let last = replicas.as_ref().map_or(0, |_| Uuid::new_v4().as_u64_pair().0 >> 1);
+        let streams = Streams { last, open: HashMap::new() };
         // It ends because its client ended it, or was idle for too long.
         let connection = Connection::new(id, changes, ended.clone(), Duration::ZERO, replicas);
         Arc::new(Self {
             connection,
             name: OnceLock::new(),
             common: EventStream::new(Some(COMMON), Some(ended.clone())),
-            streams: Mutex::default(),
+            streams: Mutex::new(streams),
             ended,
             used: Mutex::new(Instant::now()),
             endpoint,
