@@ -3,6 +3,7 @@
 
 use std::{
     collections::HashMap,
+    future::pending,
     net::SocketAddr,
     sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
@@ -457,10 +458,17 @@ impl Door {
         let sealed = replicas.map(|replicas| SealedSessions::new(replicas, Arc::clone(&rights)));
         let sessions = Arc::new(Sessions::new(most, sealed));
         let ended = serving.cancellation.child_token();
-        let (idle, closing) = (Arc::clone(&sessions), ended.clone());
+        let (idle, closing, serves) = (Arc::clone(&sessions), ended.clone(), serving.clone());
         serving.running.spawn(async move {
+            let follow = async {
+                match &idle.sealed {
+                    Some(_) => idle.follow(&serves).await,
+                    None => pending().await,
+                }
+            };
             tokio::select! {
                 () = idle.end_idle() => {}
+                () = follow => {}
                 () = closing.cancelled() => {}
             }
         });

@@ -44,6 +44,10 @@ const RETRY_AFTER: Duration = Duration::from_secs(30);
 /// The interval of the search for idle sessions.
 const SWEEP: Duration = Duration::from_secs(60);
 
+/// The interval in which a session with a request in progress is looked up that may have ended at another replica; each
+/// session is in each thirtieth one.
+const LOOK: Duration = Duration::from_secs(2);
+
 /// The number of the stream of messages that answer no request.
 const COMMON: u64 = 0;
 
@@ -72,7 +76,6 @@ pub(crate) struct HttpSession {
 }
 
 /// The streams of requests that are still being answered.
-#[derive(Default)]
 struct Streams {
     /// The number of the newest. With several replicas, the first one is random.
     last: u64,
@@ -173,6 +176,31 @@ impl Sessions {
             session.end();
             true
         })
+    }
+
+    /// Ends sessions that have ended at another replica, as long as this is polled.
+    pub(crate) async fn follow(&self, serving: &ServeContext) {
+        let mut looks = interval(LOOK);
+        for look in 0_u64.. {
+            looks.tick().await;
+            let is_due = |session: &&Arc<HttpSession>| {
+                look.is_multiple_of(30) || session.connection.is_busy()
+            };
+            let due: Vec<_> = self.open.lock().values().filter(is_due).cloned().collect();
+            for session in due {
+                let Some(begun) = session.connection.session() else { continue };
+                let Some(shared) = &begun.shared else { continue };
+                match shared.read(LOOK).await {
+                    Ok(state) if state.ended => {
+                        self.close(session.name());
+                        serving.fresh().end_conversation(&begun.access, &begun.id).await;
+                    }
+                    Ok(_) => {}
+                    // Without the store, none is known to have ended.
+                    Err(_) => break,
+                }
+            }
+        }
     }
 
     /// Ends idle sessions, as long as this is polled.
