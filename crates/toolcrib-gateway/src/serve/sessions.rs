@@ -44,9 +44,11 @@ const RETRY_AFTER: Duration = Duration::from_secs(30);
 /// The interval of the search for idle sessions.
 const SWEEP: Duration = Duration::from_secs(60);
 
-/// The interval in which a session with a request in progress is looked up that may have ended at another replica; each
-/// session is in each thirtieth one.
+/// How often sessions with a request in progress are read, which may have ended at another replica.
 const LOOK: Duration = Duration::from_secs(2);
+
+/// All sessions are read each time that this number of looks has passed: once a minute.
+const LOOKS_AT_ALL: u64 = 30;
 
 /// The number of the stream of messages that answer no request.
 const COMMON: u64 = 0;
@@ -184,7 +186,7 @@ impl Sessions {
         for look in 0_u64.. {
             looks.tick().await;
             let is_due = |session: &&Arc<HttpSession>| {
-                look.is_multiple_of(30) || session.connection.is_busy()
+                look.is_multiple_of(LOOKS_AT_ALL) || session.connection.is_busy()
             };
             let due: Vec<_> = self.open.lock().values().filter(is_due).cloned().collect();
             for session in due {
