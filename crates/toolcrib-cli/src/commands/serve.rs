@@ -257,11 +257,14 @@ async fn serve_project(
                 let at = socket.local_addr().unwrap_or(wanted);
                 let (access, tokens) = http::access(args, project, &engine, access, at)?;
                 let _ = address.set(at);
-                if let Some(replicas) =
-                    logs.replicas.as_ref().filter(|_| project.serving().tls.is_none())
-                {
+                if let Some(replicas) = &logs.replicas {
+                    let is_tls = project.serving().tls.is_some();
                     let reached = args.replica_address.or_else(|| own_address(at));
-                    reached.into_iter().for_each(|at| replicas.reached_at(at));
+                    match reached.filter(|_| !is_tls) {
+                        Some(at) => replicas.reached_at(at),
+                        None if global.quiet => {}
+                        None => output::not_reached(is_tls),
+                    }
                 }
                 let listener = http::listen(socket, at)?;
                 if !global.quiet {

@@ -77,7 +77,7 @@ pub(crate) use self::{
     replay::{ReplayJson, replayed},
     serve::{
         HttpEndpoint, asked, at, calls_not_stored, how_to_start, log_failed, log_recovered,
-        not_reloaded, reloaded, request, served, served_later, server_state, token,
+        not_reached, not_reloaded, reloaded, request, served, served_later, server_state, token,
     },
     sessions::{
         SessionsJson, exported, exported_to, restrictions, session, session_deleted, session_json,

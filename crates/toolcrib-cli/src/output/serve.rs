@@ -126,6 +126,18 @@ pub(crate) fn at(served: &HttpEndpoint<'_>) {
     }
 }
 
+/// Prints that other replicas cannot pass requests on to this one.
+pub(crate) fn not_reached(is_tls: bool) {
+    let next = match is_tls {
+        true => "end TLS at the load balancer instead of `[serve.tls]`",
+        false => "name the address at which they reach it with `--replica-address IP:PORT`",
+    };
+    note!(
+        "{WARN}warning{WARN:#}: other replicas cannot reach this one, so a call that waits for its client's \
+         input continues only if the load balancer sends the answer here; {next}"
+    );
+}
+
 /// Prints that the configuration was replaced, with the number of servers.
 pub(crate) fn reloaded(servers: usize) {
     note!("{GOOD}reloaded{GOOD:#} the configuration, with {}", count(servers, "MCP server"));

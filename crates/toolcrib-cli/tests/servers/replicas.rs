@@ -1,5 +1,7 @@
 //! Two gateways with separate homes on one PostgreSQL: what a client has at one of them, it has at the other.
 
+mod waiting;
+
 use std::{
     collections::HashMap,
     fs,
@@ -49,6 +51,7 @@ marks = "secret:MARKS"
 batch_result_chars = 1000
 [serve]
 audit = "audit.jsonl"
+drain = "60s"
 [[serve.token]]
 secret = "secret:ANN"
 principal = "ann"
@@ -151,9 +154,13 @@ impl Team {
 
     /// Starts a gateway on another machine.
     fn replica(&self) -> Http {
+        self.replica_at("0")
+    }
+
+    fn replica_at(&self, address: &str) -> Http {
         let machine = self.started.fetch_add(1, Ordering::Relaxed);
         let errors = self.project.path().join(format!("errors-{machine}.txt"));
-        let http = Http::start(&mut self.command(&["serve"], machine), &errors);
+        let http = Http::start_at(&mut self.command(&["serve"], machine), address, &errors);
         // Its server starts slowly on a machine that is busy.
         wait_for(|| http.get("/readyz").0 == "200");
         http
@@ -337,101 +344,6 @@ fn a_large_limit_is_not_exceeded_over_two_replicas() {
     let made = made.into_inner();
     assert!((100..=most).contains(&made), "{made} of {most}");
     assert_eq!(team.lines("counted.txt").len(), usize::try_from(made).unwrap());
-}
-
-/// A request of 2026-07-28 of a client that can be asked, with more parameters.
-fn ask(http: &Http, more: &[(&str, &Value)]) -> Value {
-    let mut params = json!({
-        "name": "mcp__desk__ask", "arguments": { "form": r#"{"type":"object","properties":{}}"# },
-        "_meta": {
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
-            "io.modelcontextprotocol/clientCapabilities": { "elicitation": { "form": {} } },
-        },
-    });
-    for (name, value) in more {
-        params[*name] = (*value).clone();
-    }
-    let headers = "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\n\
-        Mcp-Name: mcp__desk__ask\r\n";
-    let (_, answer) = http.send(Some(ANN), headers, &message(7, "tools/call", &params));
-    result(&answer)
-}
-
-/// A request of a server in the stream of a call, and the rest of the stream.
-fn asked_in(http: &Http, request: &str) -> (TcpStream, Value) {
-    let mut stream = http.open(request);
-    let mut read = Vec::new();
-    loop {
-        let mut part = [0; 4096];
-        let length = stream.read(&mut part).unwrap();
-        read.extend_from_slice(&part[..length]);
-        let text = String::from_utf8_lossy(&read);
-        assert!(length > 0, "{text}");
-        let asked = text.lines().find(|line| line.contains("elicitation/create"));
-        let asked = asked.and_then(|line| line.strip_prefix("data: "));
-        if let Some(asked) = asked.and_then(|json| serde_json::from_str(json).ok()) {
-            return (stream, asked);
-        }
-    }
-}
-
-#[test]
-fn an_answer_to_a_server_reaches_its_call_through_each_replica() {
-    let Some(team) = Team::new(60, "") else { return };
-    let (one, two) = (team.replica(), team.replica());
-    let begin = message(
-        1,
-        "initialize",
-        &json!({
-            "protocolVersion": "2025-06-18", "capabilities": { "elicitation": {} },
-            "clientInfo": { "name": "test", "version": "1" },
-        }),
-    );
-    let (_, answer) = one.send(Some(ANN), "", &begin);
-    let session = answer.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).unwrap();
-    let headers = format!("MCP-Protocol-Version: 2025-06-18\r\nMcp-Session-Id: {session}\r\n");
-    let form = json!({ "form": r#"{"type":"object","properties":{}}"# });
-    let call = json!({ "name": "mcp__desk__ask", "arguments": form });
-    for (id, asks, answers) in [(10, &one, &two), (11, &two, &one), (12, &two, &two)] {
-        let who = json!({ "name": "mcp__desk__who" });
-        wait_for(|| asks.call_in(ANN, session, 20 + id, &who).1.contains("who="));
-        let request = asks.request(Some(ANN), &headers, &message(id, "tools/call", &call));
-        let (mut stream, asked) = asked_in(asks, &request);
-        let reply =
-            json!({ "jsonrpc": "2.0", "id": asked["id"], "result": { "action": "decline" } });
-        let (status, answer) = answers.send(Some(ANN), &headers, &reply.to_string());
-        assert_eq!(status, "202", "{answer}");
-        let mut rest = String::new();
-        stream.read_to_string(&mut rest).unwrap();
-        assert!(rest.contains("decline"), "{rest}");
-    }
-}
-
-#[test]
-fn a_call_that_waits_for_input_goes_on_from_each_replica_and_once() {
-    let Some(team) = Team::new(60, "") else { return };
-    let (one, two) = (team.replica(), team.replica());
-    for (asked, answered) in [(&one, &two), (&two, &one), (&one, &one)] {
-        let waits = ask(asked, &[]);
-        let state = &waits["result"]["requestState"];
-        let requests = waits["result"]["inputRequests"].as_object();
-        let keys = requests.unwrap_or_else(|| panic!("{waits}")).keys();
-        let responses: Value =
-            keys.map(|key| (key.clone(), json!({ "action": "decline" }))).collect();
-        let round = [("requestState", state), ("inputResponses", &responses)];
-        let done = ask(answered, &round);
-        assert!(done.to_string().contains("decline"), "{done}");
-        for http in [asked, answered] {
-            let again = ask(http, &round);
-            assert_eq!(again["error"]["code"], json!(-32602), "{again}");
-        }
-    }
-    // With its replica, the call is gone.
-    let waits = ask(&one, &[]);
-    drop(one);
-    let gone = ask(&two, &[("requestState", &waits["result"]["requestState"])]);
-    assert_eq!(gone["error"]["code"], json!(-32602), "{gone}");
 }
 
 /// The ids of the calls that wait, of `approvals --json`.

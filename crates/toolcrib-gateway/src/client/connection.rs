@@ -2,7 +2,6 @@
 
 use std::{
     collections::{HashMap, hash_map::Entry},
-    net::SocketAddr,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicUsize, Ordering},
@@ -19,7 +18,7 @@ use toolcrib_core::{CancellationToken, ClientRefusal};
 
 use super::{changes::Changes, sender::ClientSender, session::Session};
 use crate::{
-    access::replicas::Replicas,
+    access::replicas::{OtherReplica, Replicas},
     wire::message::{Notification, Response, notification},
 };
 
@@ -170,25 +169,25 @@ impl Connection {
         request: Value,
     ) -> Result<Value, ClientRefusal> {
         let (sender, response) = oneshot::channel();
-        let id = {
+        let (id, shown) = {
             let mut asked = self.0.asked.lock();
             if asked.open.len() >= MAX_ASKED {
                 let problem = "the client has too many unanswered requests";
                 return Err(ClientRefusal::failed(problem));
             }
-            asked.last += 1;
-            let id = asked.last;
+            let id = asked.last + 1;
+            let shown = self.shown(id)?;
+            asked.last = id;
             asked.open.insert(id, sender);
-            id
+            (id, shown)
         };
-        let mut pending =
-            PendingRequest { connection: self, client, id, event: None, is_over: false };
-        let shown = pending.shown();
         let mut message = request;
         if let Some(fields) = message.as_object_mut() {
             fields.insert("jsonrpc".to_owned(), "2.0".into());
-            fields.insert("id".to_owned(), shown);
+            fields.insert("id".to_owned(), shown.clone());
         }
+        let mut pending =
+            PendingRequest { connection: self, client, id, shown, event: None, is_over: false };
         let gone = || ClientRefusal::failed("the client has gone");
         pending.event = client.request(message.to_string().into()).await;
         if pending.event.is_none() {
@@ -203,21 +202,32 @@ impl Connection {
         response
     }
 
+    /// The id of a request for the client. With several replicas it is a seal of the process and the session: the
+    /// response may reach another one, or the session as another process continues it.
+    fn shown(&self, id: i64) -> Result<Value, ClientRefusal> {
+        let Some(replicas) = &self.0.replicas else { return Ok(id.into()) };
+        let sealed = replicas.located(OF_REQUEST, (&*self.0.id, id));
+        let failed = || ClientRefusal::failed("the system has no randomness");
+        sealed.map(|sealed| Value::String(sealed.as_ref().to_owned())).ok_or_else(failed)
+    }
+
     /// The replica whose request this responds to, if that is another one.
-    pub(crate) fn elsewhere(response: &Response, replicas: &Replicas) -> Option<SocketAddr> {
+    pub(crate) fn elsewhere(response: &Response, replicas: &Replicas) -> Option<OtherReplica> {
         let RequestId::String(id) = &response.id else { return None };
-        replicas.locate::<i64>(OF_REQUEST, id)?.1
+        replicas.elsewhere(OF_REQUEST, id)
     }
 
     /// Passes a response on to the request that waits for it; others are ignored.
     pub(crate) fn answered(&self, response: Response) {
         let id = match (&response.id, &self.0.replicas) {
-            (RequestId::Number(id), _) => *id,
-            (RequestId::String(id), Some(replicas)) => match replicas.locate(OF_REQUEST, id) {
-                Some((id, None)) => id,
-                _ => return,
-            },
-            (RequestId::String(_), None) => return,
+            (RequestId::Number(id), None) => *id,
+            (RequestId::String(sealed), Some(replicas)) => {
+                match replicas.here::<(Arc<str>, i64)>(OF_REQUEST, sealed) {
+                    Some((session, id)) if session == self.0.id => id,
+                    _ => return,
+                }
+            }
+            _ => return,
         };
         let open = self.0.asked.lock().open.remove(&id);
         if let Some(open) = open {
@@ -305,18 +315,11 @@ struct PendingRequest<'a> {
     connection: &'a Connection,
     client: &'a ClientSender,
     id: i64,
+    /// Its id for the client.
+    shown: Value,
     /// The number of its event.
     event: Option<u64>,
     is_over: bool,
-}
-
-impl PendingRequest<'_> {
-    /// Its id for the client: with several replicas, one that says which of them waits for the response.
-    fn shown(&self) -> Value {
-        let replicas = self.connection.0.replicas.as_ref();
-        let located = replicas.and_then(|replicas| replicas.located(OF_REQUEST, self.id));
-        located.map_or_else(|| self.id.into(), |located| Value::String(located.as_ref().to_owned()))
-    }
 }
 
 impl Drop for PendingRequest<'_> {
@@ -325,7 +328,7 @@ impl Drop for PendingRequest<'_> {
         let Some(event) = self.event else { return };
         self.client.request_is_over(event);
         if !self.is_over {
-            let params = json!({ "requestId": self.shown(), "reason": "the call is over" });
+            let params = json!({ "requestId": self.shown, "reason": "the call is over" });
             self.client.offer(notification("notifications/cancelled", &params));
         }
     }

@@ -7,6 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use tokio::task::spawn_blocking;
 use tokio_util::task::{TaskTracker, task_tracker::TaskTrackerToken};
 use toolcrib_core::{CancellationToken, FENCE_NOTICE, SessionOwner, SkillId, fence, harmless};
 use toolcrib_engine::{MissingTool, TurnError, TurnOptions};
@@ -68,6 +69,16 @@ impl ServeContext {
     /// The same with the present configuration.
     pub(crate) fn fresh(&self) -> Self {
         Self { gateway: self.current.shared(), ..self.clone() }
+    }
+
+    /// Ends the conversation of a session that its client has ended at any replica: its jobs here, and its artifacts.
+    pub(crate) async fn end_conversation(&self, access: &Access, id: &Arc<str>) {
+        let options = self.gateway.turn_options(access, &self.cancellation.child_token());
+        let options = options.conversation(Arc::clone(id)).ends_conversation();
+        let gateway = Arc::clone(&self.gateway);
+        // The end of a turn ends it, which may block. Without a turn there is none.
+        let ended = spawn_blocking(move || drop(gateway.config.engine.turn(options)));
+        let _ = ended.await;
     }
 
     /// Ends everything and waits until nothing runs any more.

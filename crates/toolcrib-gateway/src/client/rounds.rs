@@ -3,7 +3,7 @@
 //! once, for ten minutes, and for the same request of the same caller. With several replicas it also says
 //! which of them has the call, and each passes the request on to that one.
 
-use std::{collections::HashMap, net::SocketAddr, sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
@@ -22,7 +22,10 @@ use uuid::Uuid;
 
 use super::{context::ServeContext, sender::OpenRequest};
 use crate::{
-    access::{Access, replicas::Replicas},
+    access::{
+        Access,
+        replicas::{LOCATED_FOR, OtherReplica, Replicas},
+    },
     wire::message::{Outcome, Request},
 };
 
@@ -32,9 +35,6 @@ const RESPONSES: &str = "inputResponses";
 
 /// The purpose of the seals that are states.
 const OF_STATE: &str = "round";
-
-/// How long a call waits for its client.
-const EXPIRES_AFTER: Duration = Duration::from_secs(10 * 60);
 
 /// The limit of calls that wait for their clients. Beyond it, the principal with most of them loses
 /// its oldest one to another principal, or is refused.
@@ -98,9 +98,9 @@ pub(crate) fn continues(request: &Request) -> bool {
 }
 
 /// The replica that has the call of a request, if that is another one.
-pub(crate) fn elsewhere(request: &Request, replicas: &Replicas) -> Option<SocketAddr> {
+pub(crate) fn elsewhere(request: &Request, replicas: &Replicas) -> Option<OtherReplica> {
     let state = request.params.get(STATE).filter(|_| continues(request))?.as_str()?;
-    replicas.locate::<Arc<str>>(OF_STATE, state)?.1
+    replicas.elsewhere(OF_STATE, state)
 }
 
 /// The caller and the request that a state is valid for.
@@ -284,7 +284,7 @@ impl WaitingCalls {
             tokio::select! {
                 () = taken.cancelled() => return,
                 () = serving.cancellation.cancelled() => {}
-                () = sleep(EXPIRES_AFTER) => {}
+                () = sleep(LOCATED_FOR) => {}
             }
             let expired = gateway.waiting.0.lock().remove(&key);
             drop(expired);
@@ -305,11 +305,8 @@ impl WaitingCalls {
             ErrorData::invalid_params(message, None)
         };
         let state = state.as_str().ok_or_else(invalid)?;
-        let located = replicas.and_then(|replicas| replicas.locate::<Arc<str>>(OF_STATE, state));
-        let state = match &located {
-            Some((key, None)) => key,
-            _ => state,
-        };
+        let located = replicas.and_then(|replicas| replicas.here::<Arc<str>>(OF_STATE, state));
+        let state = located.as_deref().unwrap_or(state);
         let mut calls = self.0.lock();
         let call = calls.get(state).filter(|call| call.bound == bound).ok_or_else(invalid)?;
         call.taken.cancel();

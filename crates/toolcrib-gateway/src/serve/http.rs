@@ -2,6 +2,7 @@
 
 use std::{
     convert::Infallible,
+    future::pending,
     io,
     net::SocketAddr,
     sync::{Arc, Weak},
@@ -38,7 +39,8 @@ impl Gateway {
     /// Serves MCP over HTTP/1.1 at `/mcp`, with a preset skill at `/mcp/skill/S`, and at the
     /// [endpoints](HttpAccess::endpoint) of the access, until the token fires. Then it accepts nothing more, lets requests end for the time of
     /// [`drain`](crate::gateway::GatewayBuilder::drain), cancels the others, and ends sessions and connections;
-    /// nothing runs any more when this returns.
+    /// nothing runs any more when this returns. With several replicas it still accepts what another one passes on to
+    /// a call that waits for its client.
     ///
     /// A request is checked in this order: its host (403), its origin (403), its token (401), its
     /// path (404), its body, of at most 4 MiB (413), which must be one message of the protocol
@@ -72,10 +74,21 @@ impl Gateway {
             () = cancellation.cancelled() => Ok(()),
         };
         routes.draining.cancel();
-        drop(listener);
+        let has_replicas = self.0.shared().config.replicas.is_some();
+        let listener = Some(listener).filter(|_| has_replicas && outcome.is_ok());
         let (drain, requests) = (self.0.shared().config.drain, &self.0.requests);
         requests.close();
-        let _ = tokio::time::timeout(drain, requests.wait()).await;
+        let forwarded = async {
+            if let Some(listener) = &listener {
+                let _ = accept(listener, &serving, &routes).await;
+            }
+            pending::<()>().await;
+        };
+        tokio::select! {
+            _ = tokio::time::timeout(drain, requests.wait()) => {}
+            () = forwarded => {}
+        }
+        drop(listener);
         requests.reopen();
         drop(routes);
         serving.end().await;

@@ -3,7 +3,6 @@
 
 use std::{
     future::pending,
-    net::SocketAddr,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
@@ -30,7 +29,11 @@ use super::{
     sessions::{HttpSession, Sessions, no_place},
 };
 use crate::{
-    access::{Caller, limits::Limiter},
+    access::{
+        Caller,
+        limits::Limiter,
+        replicas::{OtherReplica, Replicas},
+    },
     client::{
         connection::Connection,
         context::ServeContext,
@@ -87,8 +90,10 @@ impl Post<'_> {
             };
             Refusal::of(id, error)
         })?;
-        if let Some(at) = this.elsewhere(&message)
-            && let Some(answer) = forward(at, this.path, this.headers, body).await
+        if let Some(replicas) = &serving.gateway.config.replicas
+            && let Some(other) = this.elsewhere(&message, replicas)
+            && let Some(answer) =
+                forward(replicas, &other, this.path, this.headers, body, serving.counted()).await
         {
             return Ok(answer);
         }
@@ -112,8 +117,7 @@ impl Post<'_> {
     }
 
     /// The replica that waits for a message, if that is another one.
-    fn elsewhere(&self, message: &Message) -> Option<SocketAddr> {
-        let replicas = self.serving.gateway.config.replicas.as_ref()?;
+    fn elsewhere(&self, message: &Message, replicas: &Replicas) -> Option<OtherReplica> {
         match message {
             _ if self.headers.contains_key(FORWARDED) => None,
             Message::Request(request) => rounds::elsewhere(request, replicas),

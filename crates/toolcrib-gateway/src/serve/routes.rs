@@ -3,6 +3,7 @@
 
 use std::{
     collections::HashMap,
+    future::pending,
     net::SocketAddr,
     sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
@@ -23,6 +24,7 @@ use toolcrib_core::{
 };
 
 use super::{
+    forward::{FORWARDED, prove},
     pages,
     post::Post,
     sealed::{SealedSessions, SessionRequest},
@@ -58,7 +60,7 @@ const MAX_IDENTITIES: usize = 1024;
 
 const SKILL: &str = "/mcp/skill/";
 /// Whether the process responds.
-const HEALTH: &str = "/healthz";
+pub(crate) const HEALTH: &str = "/healthz";
 /// Whether its servers are usable.
 const READY: &str = "/readyz";
 /// Counts of requests and calls.
@@ -160,7 +162,7 @@ impl Routes {
         };
         let answer = match self.admit(&parts, &mut caller).await {
             Err(refusal) => Err(refusal),
-            Ok(_) if self.draining.is_cancelled() => {
+            Ok(_) if self.draining.is_cancelled() && !parts.headers.contains_key(FORWARDED) => {
                 let message = "the gateway is being stopped; send the request to another one";
                 let header = (CONNECTION, HeaderValue::from_static("close"));
                 let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message).header(header);
@@ -192,32 +194,17 @@ impl Routes {
             || peer.ip().to_canonical().is_loopback() || self.declared(request.headers()).is_some();
         let gateway = || self.serving.current.shared();
         Some(match request.uri().path() {
-            HEALTH => reply::whole(StatusCode::OK, "ok\n"),
+            HEALTH => {
+                let mut answer = reply::whole(StatusCode::OK, "ok\n");
+                let replicas = gateway().config.replicas.clone();
+                prove(replicas.as_ref(), request.headers(), answer.headers_mut());
+                answer
+            }
             READY if self.draining.is_cancelled() => {
                 let answer = r#"{"status":"stopping"}"#;
                 reply::json(StatusCode::SERVICE_UNAVAILABLE, answer)
             }
-            READY => {
-                let gateway = gateway();
-                let (mut status, mut answer) =
-                    readiness(&gateway.config.servers, gateway.config.readiness, is_known());
-                if let Some(fields) = answer.as_object_mut() {
-                    fields.insert("withheld".to_owned(), gateway.metrics.withheld_count().into());
-                }
-                if let (Some(fields), Some(digest)) =
-                    (answer.as_object_mut(), gateway.config.digest)
-                {
-                    fields.insert("config".to_owned(), metrics::shown(&digest).into());
-                }
-                if !gateway.is_recording() {
-                    status = StatusCode::SERVICE_UNAVAILABLE;
-                    if let Some(fields) = answer.as_object_mut() {
-                        fields.insert("status".to_owned(), "unavailable".into());
-                        fields.insert("audit".to_owned(), "failing".into());
-                    }
-                }
-                reply::json(status, answer.to_string())
-            }
+            READY => self.ready(is_known()),
             METRICS if is_known() => {
                 let gateway = gateway();
                 let declared: usize =
@@ -241,6 +228,27 @@ impl Routes {
             }
             _ => return None,
         })
+    }
+
+    /// Whether servers are usable, and calls may be made.
+    fn ready(&self, is_known: bool) -> Response<Body> {
+        let gateway = self.serving.current.shared();
+        let (mut status, mut answer) =
+            readiness(&gateway.config.servers, gateway.config.readiness, is_known);
+        if let Some(fields) = answer.as_object_mut() {
+            fields.insert("withheld".to_owned(), gateway.metrics.withheld_count().into());
+        }
+        if let (Some(fields), Some(digest)) = (answer.as_object_mut(), gateway.config.digest) {
+            fields.insert("config".to_owned(), metrics::shown(&digest).into());
+        }
+        if !gateway.is_recording() {
+            status = StatusCode::SERVICE_UNAVAILABLE;
+            if let Some(fields) = answer.as_object_mut() {
+                fields.insert("status".to_owned(), "unavailable".into());
+                fields.insert("audit".to_owned(), "failing".into());
+            }
+        }
+        reply::json(status, answer.to_string())
     }
 
     /// Finds the access of a request, and its sender.
@@ -450,10 +458,17 @@ impl Door {
         let sealed = replicas.map(|replicas| SealedSessions::new(replicas, Arc::clone(&rights)));
         let sessions = Arc::new(Sessions::new(most, sealed));
         let ended = serving.cancellation.child_token();
-        let (idle, closing) = (Arc::clone(&sessions), ended.clone());
+        let (idle, closing, serves) = (Arc::clone(&sessions), ended.clone(), serving.clone());
         serving.running.spawn(async move {
+            let follow = async {
+                match &idle.sealed {
+                    Some(_) => idle.follow(&serves).await,
+                    None => pending().await,
+                }
+            };
             tokio::select! {
                 () = idle.end_idle() => {}
+                () = follow => {}
                 () = closing.cancelled() => {}
             }
         });

@@ -180,6 +180,7 @@ impl SessionRequest<'_> {
             let ended = shared.change(|state| state.ended = true).await;
             ended.map_err(|error| self.away(&error))?;
             self.sessions.close(name);
+            self.serving.end_conversation(&self.caller.access, &facts.id).await;
             sleep(TRUSTED_FOR).await;
             return Ok(());
         }

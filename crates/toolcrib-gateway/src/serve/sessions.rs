@@ -44,6 +44,12 @@ const RETRY_AFTER: Duration = Duration::from_secs(30);
 /// The interval of the search for idle sessions.
 const SWEEP: Duration = Duration::from_secs(60);
 
+/// How often sessions with a request in progress are read, which may have ended at another replica.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// All sessions are read each time that this number of looks has passed: once a minute.
+const LOOKS_AT_ALL: u64 = 30;
+
 /// The number of the stream of messages that answer no request.
 const COMMON: u64 = 0;
 
@@ -72,8 +78,8 @@ pub(crate) struct HttpSession {
 }
 
 /// The streams of requests that are still being answered.
-#[derive(Default)]
 struct Streams {
+    /// The number of the newest. With several replicas, the first one is random.
     last: u64,
     open: HashMap<u64, EventStream>,
 }
@@ -174,6 +180,31 @@ impl Sessions {
         })
     }
 
+    /// Ends sessions that have ended at another replica, as long as this is polled.
+    pub(crate) async fn follow(&self, serving: &ServeContext) {
+        let mut looks = interval(LOOK);
+        for look in 0_u64.. {
+            looks.tick().await;
+            let is_due = |session: &&Arc<HttpSession>| {
+                look.is_multiple_of(LOOKS_AT_ALL) || session.connection.is_busy()
+            };
+            let due: Vec<_> = self.open.lock().values().filter(is_due).cloned().collect();
+            for session in due {
+                let Some(begun) = session.connection.session() else { continue };
+                let Some(shared) = &begun.shared else { continue };
+                match shared.read(LOOK).await {
+                    Ok(state) if state.ended => {
+                        self.close(session.name());
+                        serving.fresh().end_conversation(&begun.access, &begun.id).await;
+                    }
+                    Ok(_) => {}
+                    // Without the store, none is known to have ended.
+                    Err(_) => break,
+                }
+            }
+        }
+    }
+
     /// Ends idle sessions, as long as this is polled.
     pub(crate) async fn end_idle(&self) {
         let mut sweeps = interval(SWEEP);
@@ -226,13 +257,16 @@ impl HttpSession {
         endpoint: Option<Arc<str>>,
         place: OwnedSemaphorePermit,
     ) -> Arc<Self> {
+        // A client that comes back to a stream at another replica gets none of another request.
+        let last = replicas.as_ref().map_or(0, |_| Uuid::new_v4().as_u64_pair().0 >> 1);
+        let streams = Streams { last, open: HashMap::new() };
         // It ends because its client ended it, or was idle for too long.
         let connection = Connection::new(id, changes, ended.clone(), Duration::ZERO, replicas);
         Arc::new(Self {
             connection,
             name: OnceLock::new(),
             common: EventStream::new(Some(COMMON), Some(ended.clone())),
-            streams: Mutex::default(),
+            streams: Mutex::new(streams),
             ended,
             used: Mutex::new(Instant::now()),
             endpoint,

@@ -7,10 +7,11 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use tokio::time::{sleep, timeout};
 use toolcrib_core::{CancellationToken, Secret};
 
 use super::{
-    authorization::Authority,
+    authorization::{Authority, HeldLock},
     challenge::Challenge,
     error::{OAuthError, plain},
     record::{Record, Tokens},
@@ -18,6 +19,11 @@ use super::{
 
 /// After a failure, the next attempt is this much later: many calls may wait for one token.
 const REST: Duration = Duration::from_secs(5);
+
+/// How often renewed tokens are stored again after a failure, and for how long: the lock of the record may be
+/// one that expires.
+const STORE_EVERY: Duration = Duration::from_secs(2);
+const STORE_WITHIN: Duration = Duration::from_secs(45);
 
 /// The identity that a login belongs to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -37,6 +43,9 @@ pub(crate) struct Access {
 #[derive(Default)]
 struct TokenState {
     token: Token,
+    /// Renewed tokens that could not be stored, and the access token that they replace: the stored refresh token
+    /// is not valid any more.
+    unsaved: Option<(String, Record)>,
     failed: Option<(Instant, Arc<OAuthError>)>,
 }
 
@@ -134,7 +143,7 @@ impl Access {
 
     /// Stores what the server has demanded, for the next login. Returns the resource of the tokens.
     async fn note(&self, challenge: Challenge) -> Result<String, OAuthError> {
-        let known = self.authority.read(&self.owner)?;
+        let known = self.authority.read(&self.owner).await?;
         let tokens = known.as_ref().and_then(|record| record.tokens.as_ref());
         let audience = tokens.map_or(self.authority.url.as_str(), |tokens| &*tokens.resource);
         let audience = audience.to_owned();
@@ -162,7 +171,7 @@ impl Access {
     }
 
     async fn renew(
-        &self,
+        self: &Arc<Self>,
         refused: Option<Secret>,
         challenge: Option<Challenge>,
     ) -> Result<Option<Arc<Tokens>>, Arc<OAuthError>> {
@@ -203,17 +212,24 @@ impl Access {
 
     /// The stored tokens, if another process has renewed them, else fresh ones.
     async fn stored_or_fresh(
-        &self,
+        self: &Arc<Self>,
         is_new: impl Fn(&Tokens) -> bool,
         challenge: Option<&Challenge>,
     ) -> Result<Option<Tokens>, OAuthError> {
         let authority = &self.authority;
-        if authority.read(&self.owner)?.is_none() && !authority.settings.client_credentials {
+        if authority.read(&self.owner).await?.is_none() && !authority.settings.client_credentials {
             return Ok(None);
         }
         // Held until the fresh tokens are stored: other processes wait, and then read them.
-        let _lock = authority.lock(&self.owner).await?;
-        let mut record = authority.read(&self.owner)?.unwrap_or_else(|| authority.empty());
+        let lock = authority.lock(&self.owner).await?;
+        let mut record = authority.read(&self.owner).await?.unwrap_or_else(|| authority.empty());
+        let replaced = record.tokens.as_ref().map(|tokens| tokens.access_token.clone());
+        let unsaved = self.held.lock().unsaved.clone();
+        if let Some((_, unsaved)) = unsaved.filter(|(of, _)| Some(of) == replaced.as_ref()) {
+            authority.write(&self.owner, &unsaved).await?;
+            record = unsaved;
+        }
+        self.held.lock().unsaved = None;
         if let Some(tokens) = record.tokens.as_ref().filter(|tokens| is_new(tokens)) {
             authority.learn(&record);
             return Ok(Some(tokens.clone()));
@@ -231,8 +247,32 @@ impl Access {
             return Ok(None);
         }
         record.challenge = None;
-        authority.write(&self.owner, &record)?;
+        if let Err(error) = authority.write(&self.owner, &record).await {
+            let Some(replaced) = replaced else { return Err(error) };
+            self.store_later(lock, replaced, record.clone());
+        }
         Ok(record.tokens)
+    }
+
+    /// Stores tokens that could not be stored when they were renewed. Other processes wait for the lock meanwhile,
+    /// and do not send the refresh token that is not valid any more.
+    fn store_later(self: &Arc<Self>, lock: HeldLock, replaced: String, record: Record) {
+        self.held.lock().unsaved = Some((replaced, record.clone()));
+        let this = Arc::clone(self);
+        tokio::spawn(async move {
+            let stored = async {
+                loop {
+                    sleep(STORE_EVERY).await;
+                    if this.authority.write(&this.owner, &record).await.is_ok() {
+                        break;
+                    }
+                }
+            };
+            if timeout(STORE_WITHIN, stored).await.is_ok() {
+                this.held.lock().unsaved = None;
+            }
+            drop(lock);
+        });
     }
 
     /// Refreshes the tokens of a record; `false` if that is not possible.
@@ -253,10 +293,20 @@ impl Access {
             }
             // Expired, used or revoked: it is not sent again.
             Err(OAuthError::Refused { .. }) => {
+                let stored = self.authority.read(&self.owner).await?;
+                let sent = Some(&refresh);
+                let is_sent = |record: &Record| {
+                    record.tokens.as_ref().and_then(|tokens| tokens.refresh_token.as_ref()) == sent
+                };
+                // Another process has renewed them, or a person has logged in.
+                if let Some(stored) = stored.filter(|stored| !is_sent(stored)) {
+                    *record = stored;
+                    return Ok(record.tokens.is_some());
+                }
                 if let Some(tokens) = &mut record.tokens {
                     tokens.refresh_token = None;
                 }
-                self.authority.write(&self.owner, record)?;
+                self.authority.write(&self.owner, record).await?;
                 Ok(false)
             }
             Err(error) => Err(error),

@@ -1,11 +1,16 @@
 use std::{
     collections::HashMap,
+    io,
     sync::{Arc, Weak},
     time::Duration,
 };
 
 use parking_lot::Mutex;
-use tokio::time::sleep;
+use tokio::{
+    runtime::Handle,
+    task::spawn_blocking,
+    time::{Instant, sleep},
+};
 use toolcrib_capabilities::http::{HttpClient, Url};
 use toolcrib_core::{BoxFuture, CancellationToken, Digest};
 
@@ -14,9 +19,9 @@ use super::{
     challenge::is_scope,
     error::{OAuthError, plain},
     fetch::Fetch,
-    record::{Record, Tokens},
+    record::Record,
     settings::OAuth,
-    store::TokenLock,
+    store::{TokenLock, TokenStore},
 };
 
 /// Lists the server's tools, so that it states which scopes it demands.
@@ -25,7 +30,24 @@ pub(crate) type ListTools = Box<dyn Fn() -> BoxFuture<'static, Result<(), String
 /// How long another process may have a record, and how often it is tried: longer than its requests
 /// take.
 const LOCK_WITHIN: Duration = Duration::from_secs(60);
-const LOCK_EVERY: Duration = Duration::from_millis(50);
+const LOCK_EVERY: Duration = Duration::from_secs(1);
+
+/// The first interval, which doubles with each attempt.
+const LOCK_FIRST: Duration = Duration::from_millis(50);
+
+/// The lock of a record, if it was free. Its end may block.
+pub(super) struct HeldLock(Option<TokenLock>);
+
+impl Drop for HeldLock {
+    fn drop(&mut self) {
+        let lock = self.0.take();
+        if lock.is_some()
+            && let Ok(runtime) = Handle::try_current()
+        {
+            runtime.spawn_blocking(move || drop(lock));
+        }
+    }
+}
 
 /// Everything that a server's client needs for tokens, of all identities.
 pub(crate) struct Authority {
@@ -81,8 +103,23 @@ impl Authority {
         Digest::of_json(&parts).to_string()
     }
 
-    pub(super) fn read(&self, owner: &Owner) -> Result<Option<Record>, OAuthError> {
-        let text = self.settings.store.read(&self.key(owner));
+    pub(super) async fn read(&self, owner: &Owner) -> Result<Option<Record>, OAuthError> {
+        let key = self.key(owner);
+        let text = self.in_store(move |store| store.read(&key)).await;
+        self.record(text)
+    }
+
+    /// Uses the store, which may block, in a thread for it.
+    async fn in_store<T: Send + 'static>(
+        &self,
+        using: impl FnOnce(&dyn TokenStore) -> io::Result<T> + Send + 'static,
+    ) -> io::Result<T> {
+        let store = Arc::clone(&self.settings.store);
+        spawn_blocking(move || using(&*store)).await.map_err(io::Error::other)?
+    }
+
+    /// The record of a text, if it is one of this server.
+    fn record(&self, text: io::Result<Option<String>>) -> Result<Option<Record>, OAuthError> {
         let Some(text) = text.map_err(|error| OAuthError::Store(format!("read: {error}")))? else {
             return Ok(None);
         };
@@ -93,31 +130,33 @@ impl Authority {
         Ok(Some(record).filter(|record| record.server == self.url.as_str()))
     }
 
-    pub(super) fn write(&self, owner: &Owner, record: &Record) -> Result<(), OAuthError> {
+    pub(super) async fn write(&self, owner: &Owner, record: &Record) -> Result<(), OAuthError> {
         let text = serde_json::to_string(record);
         let text = text.map_err(|error| OAuthError::Store(format!("stored: {error}")))?;
-        self.store(owner, Some(&text))
+        self.store(owner, Some(text)).await
     }
 
-    fn store(&self, owner: &Owner, text: Option<&str>) -> Result<(), OAuthError> {
-        let stored = self.settings.store.write(&self.key(owner), text);
+    async fn store(&self, owner: &Owner, text: Option<String>) -> Result<(), OAuthError> {
+        let key = self.key(owner);
+        let stored = self.in_store(move |store| store.write(&key, text.as_deref())).await;
         stored.map_err(|error| OAuthError::Store(format!("stored: {error}")))
     }
 
-    pub(super) async fn lock(&self, owner: &Owner) -> Result<TokenLock, OAuthError> {
-        let (key, mut waited) = (self.key(owner), Duration::ZERO);
+    pub(super) async fn lock(&self, owner: &Owner) -> Result<HeldLock, OAuthError> {
+        let (began, mut wait) = (Instant::now(), LOCK_FIRST);
         loop {
-            let lock = self.settings.store.try_lock(&key);
+            let key = self.key(owner);
+            let lock = self.in_store(move |store| Ok(HeldLock(store.try_lock(&key)?))).await;
             let lock = lock.map_err(|error| OAuthError::Store(format!("locked: {error}")))?;
-            match lock {
-                Some(lock) => return Ok(lock),
-                None if waited >= LOCK_WITHIN => {
+            match lock.0 {
+                Some(_) => return Ok(lock),
+                None if began.elapsed() >= LOCK_WITHIN => {
                     let problem = "locked: another process has had them for a minute";
                     return Err(OAuthError::Store(problem.to_owned()));
                 }
                 None => {
-                    sleep(LOCK_EVERY).await;
-                    waited += LOCK_EVERY;
+                    sleep(wait).await;
+                    wait = LOCK_EVERY.min(wait * 2);
                 }
             }
         }
@@ -130,9 +169,9 @@ impl Authority {
         change: impl FnOnce(&mut Record),
     ) -> Result<(), OAuthError> {
         let _lock = self.lock(owner).await?;
-        let mut record = self.read(owner)?.unwrap_or_else(|| self.empty());
+        let mut record = self.read(owner).await?.unwrap_or_else(|| self.empty());
         change(&mut record);
-        self.write(owner, &record)
+        self.write(owner, &record).await
     }
 
     pub(super) fn empty(&self) -> Record {
@@ -200,11 +239,11 @@ impl Authorization {
             return Err(OAuthError::Declaration(problem));
         }
         let known = |record: &Option<Record>| record.as_ref().and_then(|it| it.challenge.clone());
-        let mut record = self.authority.read(&self.owner)?;
+        let mut record = self.authority.read(&self.owner).await?;
         if known(&record).is_none() {
             let had_tokens = record.as_ref().is_some_and(|record| record.tokens.is_some());
             let listed = (self.list_tools)().await;
-            record = self.authority.read(&self.owner)?;
+            record = self.authority.read(&self.owner).await?;
             match listed {
                 _ if known(&record).is_some() || had_tokens => {}
                 Ok(()) => return Err(OAuthError::NotRequired),
@@ -227,20 +266,18 @@ impl Authorization {
             })
             .await?;
         logged_in?;
-        let granted = self.status()?;
+        let granted = self.authority.read(&self.owner).await?.and_then(granted);
         granted.ok_or_else(|| OAuthError::Store("read: they have been removed".to_owned()))
     }
 
-    /// The current login, if any.
+    /// The current login, if any. This blocks for the time that the store takes.
     ///
     /// # Errors
     /// [`OAuthError::Store`].
     pub fn status(&self) -> Result<Option<Login>, OAuthError> {
-        let record = self.authority.read(&self.owner)?;
-        Ok(record.and_then(|record| {
-            let demanded = record.challenge.unwrap_or_default().scopes;
-            record.tokens.map(|tokens| granted(tokens, demanded))
-        }))
+        let authority = &self.authority;
+        let text = authority.settings.store.read(&authority.key(&self.owner));
+        Ok(authority.record(text)?.and_then(granted))
     }
 
     /// Removes the tokens and the registration here, and revokes the tokens if the authorization
@@ -254,9 +291,9 @@ impl Authorization {
     ) -> Result<(bool, Option<OAuthError>), OAuthError> {
         let _lock = self.authority.lock(&self.owner).await?;
         // A damaged record is removed too.
-        let record = self.authority.read(&self.owner).ok().flatten();
+        let record = self.authority.read(&self.owner).await.ok().flatten();
         let had = record.as_ref().is_some_and(|record| record.tokens.is_some());
-        self.authority.store(&self.owner, None)?;
+        self.authority.store(&self.owner, None).await?;
         let Some((record, tokens)) =
             record.as_ref().and_then(|record| Some((record, record.tokens.as_ref()?)))
         else {
@@ -269,14 +306,17 @@ impl Authorization {
     }
 }
 
-fn granted(tokens: Tokens, demanded: Vec<String>) -> Login {
-    Login {
+/// The login of a record.
+fn granted(record: Record) -> Option<Login> {
+    let demanded = record.challenge.unwrap_or_default().scopes;
+    let tokens = record.tokens?;
+    Some(Login {
         valid_for: tokens.lasts(),
         renewable: tokens.refresh_token.is_some(),
         issuer: tokens.issuer,
         scopes: tokens.scopes,
         demanded,
-    }
+    })
 }
 
 toolcrib_core::__internal::debug_fields!(

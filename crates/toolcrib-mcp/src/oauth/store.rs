@@ -12,7 +12,7 @@ pub type TokenLock = Box<dyn Send>;
 /// A store of tokens, one record per server and identity. A record is a text of JSON that contains
 /// secrets; a key is 64 hexadecimal digits.
 ///
-/// The methods are called from asynchronous tasks and should return quickly.
+/// The methods, and the drop of a lock, are called from threads that may block.
 pub trait TokenStore: Send + Sync + 'static {
     /// A record.
     ///

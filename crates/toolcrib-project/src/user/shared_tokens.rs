@@ -4,15 +4,12 @@ use std::{io, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use toolcrib_capabilities::__internal::SealingKey;
-use toolcrib_core::{KvArea, KvError, KvLimits, KvWrite, Store};
+use toolcrib_core::{Digest, KvArea, KvError, KvLimits, KvWrite, Store};
 use toolcrib_mcp::oauth::{OAuth, TokenLock, TokenStore};
 use uuid::Uuid;
 
 use super::{secrets::ProjectSecrets, sessions::Sessions, tokens::UserTokens};
 use crate::file::ProjectFile;
-
-/// The purpose of the seals.
-const PURPOSE: &str = "login";
 
 /// The area of a record begins with this, which no tool can be called.
 const AREA: &str = "toolcrib:login";
@@ -30,8 +27,8 @@ pub(crate) struct TokenPlace(Option<SharedTokens>);
 
 #[derive(Clone)]
 struct SharedTokens {
-    /// `None` if the secret is not available: then no token is.
-    key: Option<SealingKey>,
+    /// The key, and the digest of its secret; `None` if that is not available: then no token is.
+    key: Option<(SealingKey, Digest)>,
     /// Set once the project is opened.
     sessions: Arc<Mutex<Option<Sessions>>>,
 }
@@ -43,7 +40,10 @@ impl TokenPlace {
         let shared = file.approvals.shared.as_ref().filter(|_| is_shared);
         Self(shared.map(|(key, _)| {
             let secret = secrets.get(&key.value).ok();
-            let key = secret.and_then(|secret| SealingKey::of(secret.expose()));
+            let key = secret.and_then(|secret| {
+                let digest = Digest::of(format!("{AREA} {}", secret.expose()));
+                Some((SealingKey::of(secret.expose())?, digest))
+            });
             SharedTokens { key, sessions: Arc::default() }
         }))
     }
@@ -65,7 +65,7 @@ impl TokenPlace {
 }
 
 impl SharedTokens {
-    fn key(&self) -> io::Result<&SealingKey> {
+    fn key(&self) -> io::Result<&(SealingKey, Digest)> {
         let missing = "the secret that `[approvals] key` names is not available, or is too short";
         self.key.as_ref().ok_or_else(|| io::Error::other(missing))
     }
@@ -76,8 +76,14 @@ impl SharedTokens {
         sessions.open().map_err(io::Error::other)
     }
 
+    /// The area of a record. Projects with other secrets have other ones, also in the same database.
+    fn area(&self, name: &str) -> io::Result<KvArea> {
+        let (_, secret) = self.key()?;
+        Ok(KvArea::Tool { tenant: None, tool: format!("{AREA}/{secret}/{name}").into() })
+    }
+
     fn put(&self, name: &str, write: KvWrite<'_>) -> io::Result<bool> {
-        match self.store()?.put(&area(name), write) {
+        match self.store()?.put(&self.area(name)?, write) {
             Ok(()) => Ok(true),
             Err(KvError::Changed) => Ok(false),
             Err(error) => Err(io::Error::other(error)),
@@ -87,18 +93,19 @@ impl SharedTokens {
 
 impl TokenStore for SharedTokens {
     fn read(&self, key: &str) -> io::Result<Option<String>> {
-        let sealing = self.key()?;
-        let sealed = self.store()?.value(&area(key), RECORD).map_err(io::Error::other)?;
+        let (sealing, _) = self.key()?;
+        let sealed = self.store()?.value(&self.area(key)?, RECORD).map_err(io::Error::other)?;
         let Some(sealed) = sealed else { return Ok(None) };
         let foreign = "another key sealed it, or it was changed; log out, and in again";
-        let opened = sealing.open(PURPOSE, &sealed);
+        let opened = sealing.open(&purpose(key), &sealed);
         opened.map(Some).ok_or_else(|| io::Error::other(foreign))
     }
 
     fn write(&self, key: &str, record: Option<&str>) -> io::Result<()> {
         let sealed = match record {
             Some(record) => {
-                let sealed = self.key()?.seal(PURPOSE, record);
+                let (sealing, _) = self.key()?;
+                let sealed = sealing.seal(&purpose(key), record);
                 Some(sealed.ok_or_else(|| io::Error::other("the system has no randomness"))?)
             }
             None => None,
@@ -132,6 +139,7 @@ impl Drop for Lease {
     }
 }
 
-fn area(name: &str) -> KvArea {
-    KvArea::Tool { tenant: None, tool: format!("{AREA}/{name}").into() }
+/// The purpose of a record's seal: who can write the database cannot give a login to another caller.
+fn purpose(name: &str) -> String {
+    format!("login {name}")
 }

@@ -65,7 +65,10 @@ impl KvStore for PostgresStore {
             return self.database.unsaved.lock().write(area, &write);
         };
         let KvWrite { key, value, expected, lives_for } = write;
-        let put = concat!("SELECT toolcrib.put($1, $2, $3, $4, $5, $6, $7, $8, $9), ", unsynced!());
+        let put = "SELECT toolcrib.put($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+        let unsynced =
+            concat!("SELECT toolcrib.put($1, $2, $3, $4, $5, $6, $7, $8, $9), ", unsynced!());
+        let put = if is_own(area) { put } else { unsynced };
         let bytes = |text: &str| text.as_bytes().to_vec();
         let values = params![
             column,
@@ -85,6 +88,12 @@ impl KvStore for PostgresStore {
             None => Ok(()),
         }
     }
+}
+
+/// Whether an area is Toolcrib's own: a name that no tool can have. What is stored there was acknowledged, such as
+/// the end of a session, a halt, or a login, and survives a crash of the server.
+fn is_own(area: &KvArea) -> bool {
+    matches!(area, KvArea::Tool { tool, .. } if tool.starts_with("toolcrib:"))
 }
 
 impl LimitStore for PostgresStore {

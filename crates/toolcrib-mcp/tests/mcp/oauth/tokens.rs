@@ -1,9 +1,14 @@
 //! Tokens from the login to the logout.
 
-use std::time::Duration;
+use std::{
+    io,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use serde_json::json;
 use toolcrib_core::{CancellationToken, Secret};
+use toolcrib_mcp::oauth::{TokenLock, TokenStore};
 
 use super::*;
 
@@ -129,6 +134,49 @@ async fn two_processes_refresh_once() {
     let (a, b) = tokio::join!(a.tools(), b.tools());
     assert!(a.is_ok() && b.is_ok(), "{a:?} {b:?}");
     assert_eq!(setting.provider.requests("/token").len(), 2);
+}
+
+/// Tokens whose writes can fail.
+#[derive(Clone)]
+struct FailingTokens {
+    tokens: MemoryTokens,
+    fails: Arc<AtomicBool>,
+}
+
+impl TokenStore for FailingTokens {
+    fn read(&self, key: &str) -> io::Result<Option<String>> {
+        self.tokens.read(key)
+    }
+
+    fn write(&self, key: &str, record: Option<&str>) -> io::Result<()> {
+        if self.fails.load(Ordering::Acquire) {
+            return Err(io::Error::other("the database is away"));
+        }
+        self.tokens.write(key, record)
+    }
+
+    fn try_lock(&self, key: &str) -> io::Result<Option<TokenLock>> {
+        self.tokens.try_lock(key)
+    }
+}
+
+#[tokio::test]
+async fn renewed_tokens_that_cannot_be_stored_are_used_and_stored_later() {
+    let setting = Setting::start().await;
+    login(&setting.client(), &[]).await.unwrap();
+    let fails = Arc::new(AtomicBool::new(true));
+    let store = FailingTokens { tokens: setting.store.clone(), fails: Arc::clone(&fails) };
+    let client = setting.client_with(OAuth::new(store));
+    client.tools().await.unwrap();
+    setting.provider.revoke_all(false);
+    call(&client, "read", json!({})).await.unwrap();
+    // Another process waits for them, and does not send the refresh token that was used.
+    let other = setting.client();
+    let (listed, ()) = tokio::join!(other.tools(), async { fails.store(false, Ordering::Release) });
+    listed.unwrap();
+    assert_eq!(setting.provider.requests("/token").len(), 2);
+    call(&client, "read", json!({})).await.unwrap();
+    call(&other, "read", json!({})).await.unwrap();
 }
 
 #[tokio::test]
