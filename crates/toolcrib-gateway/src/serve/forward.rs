@@ -61,6 +61,7 @@ pub(crate) async fn forward(
 
 /// A connection to another replica. It has proven that it is the one: at its address may be another program now, for
 /// which the token is not.
+#[expect(clippy::disallowed_methods, reason = "only a replica can seal the address of one")]
 async fn connected(
     replicas: &Replicas,
     other: &OtherReplica,
