@@ -202,6 +202,12 @@ impl Engine {
         self.0.visibility.policy.reads(Fact::Iteration)
     }
 
+    /// Whether a rule may end a conversation.
+    pub fn may_halt(&self) -> bool {
+        let rules = &self.0.visibility.policy.rules;
+        rules.iter().any(|rule| rule.effect == Effect::Halt)
+    }
+
     /// Whether a decision may depend on what earlier calls of a conversation have led to: that it has read
     /// content of unknown authors, that a rule ended it, or the number of its iterations.
     pub fn reads_restrictions(&self) -> bool {
@@ -209,7 +215,7 @@ impl Engine {
         let policy = &visibility.policy;
         policy.reads(Fact::Tainted)
             || policy.reads(Fact::Iteration)
-            || policy.rules.iter().any(|rule| rule.effect == Effect::Halt)
+            || self.may_halt()
             || self.0.registry.catalog().offered().iter().any(|tool| tool.asks_when_tainted())
             // Tools of the host may ask for it too.
             || self.has_sources_besides(|id| {

@@ -81,6 +81,7 @@ impl SharedState {
             halted: self.halted.clone(),
             iterations: self.iterations.saturating_sub(1),
             noted_ms: 0,
+            is_unread: false,
         }
     }
 }
