@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolcrib_core::{
     Arguments, Effect, Events, Fact, Identity, Menu, Message, ReliabilityRule, SecretError,
-    SecretReference, StoredArguments, ToolCall,
+    SecretReference, StoredArguments, Tool, ToolCall,
 };
 pub use toolcrib_search::Encoder;
 
@@ -213,10 +213,11 @@ impl Engine {
     pub fn reads_restrictions(&self) -> bool {
         let visibility = &self.0.visibility;
         let policy = &visibility.policy;
+        let depends = |tool: &Tool| tool.asks_when_tainted() || tool.reads_taint();
         policy.reads(Fact::Tainted)
             || policy.reads(Fact::Iteration)
             || self.may_halt()
-            || self.0.registry.catalog().offered().iter().any(|tool| tool.asks_when_tainted())
+            || self.0.registry.catalog().offered().iter().any(depends)
             // Tools of the host may ask for it too.
             || self.has_sources_besides(|id| {
                 id.starts_with("mcp:") || id.starts_with("hub:") || id == "artifacts"
