@@ -243,7 +243,8 @@ impl GatewayBuilder {
     /// is that of the tenant and the principal; callers without a principal share it. Taint and halts
     /// end 24 hours after the last of them, or when an operator
     /// [lifts](crate::CallerRestrictions::lift) them. If the store cannot be read, a request counts as
-    /// tainted. Default: they are kept in memory.
+    /// tainted; with [replicas](Self::replicas) it is refused if a rule halts or reads the number of the
+    /// iteration. Default: they are kept in memory.
     pub fn remember_in(mut self, store: Arc<dyn KvStore>) -> Self {
         self.0.caller_store = Some(store);
         self

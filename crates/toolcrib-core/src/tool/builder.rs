@@ -145,6 +145,14 @@ impl ToolBuilder {
         self
     }
 
+    /// Declares that the body asks [`ToolContext::is_tainted`], so that a gateway with replicas reads what
+    /// the others have noted before each call. Unlike with [`asks_when_tainted`](Self::asks_when_tainted),
+    /// calls need no approval. Default: it may not know what another replica noted in the last second.
+    pub fn reads_taint(mut self) -> Self {
+        self.settings.reads_taint = true;
+        self
+    }
+
     /// Declares that the body has no effect if [`ToolContext::dry_run`] is true: it then returns what it
     /// would do, or what it reads. Default: a dry run does not run the body, and the result is a
     /// [plan](crate::CallPlan).

@@ -129,6 +129,7 @@ pub(crate) struct ToolSettings {
     pub(crate) untrusted: bool,
     pub(crate) text_origin: TextOrigin,
     pub(crate) asks_when_tainted: bool,
+    pub(crate) reads_taint: bool,
     pub(crate) dry_run: bool,
     pub(crate) always_include: bool,
     pub(crate) deferred: Option<bool>,
@@ -374,6 +375,12 @@ impl ToolDefinition {
     /// Whether each call is approved while the conversation has read content of unknown authors.
     pub fn asks_when_tainted(&self) -> bool {
         self.settings.asks_when_tainted
+    }
+
+    /// Whether the body asks if the conversation has read content of unknown authors; see
+    /// [`ToolBuilder::reads_taint`](crate::ToolBuilder::reads_taint).
+    pub fn reads_taint(&self) -> bool {
+        self.settings.reads_taint
     }
 
     /// Whether the body of a call runs in a dry run; see

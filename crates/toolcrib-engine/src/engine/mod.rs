@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolcrib_core::{
     Arguments, Effect, Events, Fact, Identity, Menu, Message, ReliabilityRule, SecretError,
-    SecretReference, StoredArguments, ToolCall,
+    SecretReference, StoredArguments, Tool, ToolCall,
 };
 pub use toolcrib_search::Encoder;
 
@@ -202,15 +202,22 @@ impl Engine {
         self.0.visibility.policy.reads(Fact::Iteration)
     }
 
+    /// Whether a rule may end a conversation.
+    pub fn may_halt(&self) -> bool {
+        let rules = &self.0.visibility.policy.rules;
+        rules.iter().any(|rule| rule.effect == Effect::Halt)
+    }
+
     /// Whether a decision may depend on what earlier calls of a conversation have led to: that it has read
     /// content of unknown authors, that a rule ended it, or the number of its iterations.
     pub fn reads_restrictions(&self) -> bool {
         let visibility = &self.0.visibility;
         let policy = &visibility.policy;
+        let depends = |tool: &Tool| tool.asks_when_tainted() || tool.reads_taint();
         policy.reads(Fact::Tainted)
             || policy.reads(Fact::Iteration)
-            || policy.rules.iter().any(|rule| rule.effect == Effect::Halt)
-            || self.0.registry.catalog().offered().iter().any(|tool| tool.asks_when_tainted())
+            || self.may_halt()
+            || self.0.registry.catalog().offered().iter().any(depends)
             // Tools of the host may ask for it too.
             || self.has_sources_besides(|id| {
                 id.starts_with("mcp:") || id.starts_with("hub:") || id == "artifacts"

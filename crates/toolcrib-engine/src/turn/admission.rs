@@ -57,9 +57,9 @@ impl AdmittedCaller {
                 principal: identity.principal.as_deref(),
                 personality: &personality,
                 iteration: 1,
-                tainted: options.tainted,
+                tainted: options.tainted && !options.skills_admitted,
             };
-            may_activate(engine, &skills, facts, skill)?;
+            may_activate(engine, &skills, facts, skill, options.skills_admitted)?;
         }
         Ok(Self { personality, skills, roles, roles_by_claims })
     }
@@ -95,12 +95,13 @@ impl Turn {
 }
 
 /// Whether a call of `read_skill` with this id would activate the skill. A rule that wants the call
-/// approved refuses it: no approval is requested here.
+/// approved refuses it, unless it `is_approved`: no approval is requested here.
 pub(super) fn may_activate(
     engine: &EngineParts,
     skills: &Skills,
     facts: Facts<'_>,
     skill: &SkillId,
+    is_approved: bool,
 ) -> Result<(), TurnError> {
     let visibility = &engine.visibility;
     if skills.get(skill).is_none() {
@@ -120,6 +121,7 @@ pub(super) fn may_activate(
     let ruling = visibility.judge_call(read_skill, facts, &json!({ "id": skill }));
     let does = match ruling.effect() {
         Effect::Allow => return Ok(()),
+        Effect::Ask if is_approved => return Ok(()),
         Effect::Ask => "requires approval of `read_skill` with this id, which is not possible here",
         Effect::Halt => "ends the run at a call of `read_skill` with this id",
         _ => "denies `read_skill` with this id",

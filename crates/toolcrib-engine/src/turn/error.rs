@@ -93,17 +93,23 @@ pub enum TurnError {
 }
 
 impl TurnError {
+    /// The skill because of which a turn cannot begin.
+    pub fn skill(&self) -> Option<&SkillId> {
+        match self {
+            Self::UnknownSkill { skill, .. }
+            | Self::SkillOutOfReach { skill, .. }
+            | Self::SkillRefused { skill, .. } => Some(skill),
+            _ => None,
+        }
+    }
+
     /// The text for an external caller, such as a client of a server; the error itself is for the
     /// operator. It is the same for a skill that does not exist and for one that the caller may not
     /// activate, so it does not reveal which skills exist.
     pub fn caller_text(&self) -> String {
-        match self {
-            Self::UnknownSkill { skill, .. }
-            | Self::SkillOutOfReach { skill, .. }
-            | Self::SkillRefused { skill, .. } => {
-                format!("unknown skill `{}`", shortened(skill))
-            }
-            _ => "the turn cannot begin with these options".to_owned(),
+        match self.skill() {
+            Some(skill) => format!("unknown skill `{}`", shortened(skill)),
+            None => "the turn cannot begin with these options".to_owned(),
         }
     }
 }

@@ -214,6 +214,7 @@ impl Turn {
         session.tools.retain(|tool| engine.has_plugin_of(tool));
         let (iteration, source_timeout) = (options.iterations, options.source_timeout);
         let unasked = mem::take(&mut options.skills);
+        let unasked = if options.skills_admitted { Vec::new() } else { unasked };
         let own_events = mem::take(&mut options.events);
         let events = TurnEvents::new(turn_id, identity, engine.events.clone(), own_events);
         let state = Arc::new(state(engine, Arc::new(events), active_skills, caller, options));

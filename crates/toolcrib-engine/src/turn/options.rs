@@ -38,6 +38,10 @@ pub struct TurnOptions {
     /// refuses. Middleware sees the call before the first iteration, which begins only if every
     /// middleware admits it.
     pub skills: Vec<SkillId>,
+    /// Whether an earlier turn of the conversation has activated the skills. Then they are not refused because
+    /// the conversation has read content of unknown authors since, or because activating one needs approval,
+    /// and no middleware is asked again. Default: no.
+    pub skills_admitted: bool,
     /// Whether the turn is not offered `read_skill`, so that it keeps its initial skills. Default:
     /// it is offered if there are skills.
     pub without_read_skill: bool,
@@ -118,6 +122,7 @@ impl TurnOptions {
             ends_conversation: _,
             personality: _,
             skills: _,
+            skills_admitted: _,
             without_read_skill: _,
             cancellation: _,
             working_dir,

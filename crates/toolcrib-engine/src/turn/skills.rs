@@ -103,7 +103,7 @@ impl Turn {
         let skill = &skill.into();
         let state = &self.state;
         let situation = state.situation(state.active_skills.snapshot(), self.iteration.max(1));
-        may_activate(&state.engine, self.skills(), situation.facts(), skill)?;
+        may_activate(&state.engine, self.skills(), situation.facts(), skill, false)?;
         self.unasked.push(skill.clone());
         self.state.active_skills.activate(skill, ActivatedBy::Caller);
         self.state.report_skills(self.iteration);
@@ -126,7 +126,8 @@ impl Turn {
             if let Some(Request::Activate(skill)) = &request {
                 let state = &self.state;
                 let situation = state.situation(state.active_skills.snapshot(), iterations.max(1));
-                if may_activate(&state.engine, self.skills(), situation.facts(), skill).is_err() {
+                let facts = situation.facts();
+                if may_activate(&state.engine, self.skills(), facts, skill, false).is_err() {
                     continue;
                 }
             }

@@ -1,13 +1,13 @@
 //! Limits of a token's calls: how many a minute, and how many at the same time.
 
-use std::{num::NonZeroU32, sync::Arc, time::Duration};
+use std::{error::Error, num::NonZeroU32, sync::Arc, time::Duration};
 
 use http::StatusCode;
 use parking_lot::Mutex;
 use rmcp::{ErrorData, model::RequestId};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
-    task::{JoinError, spawn_blocking},
+    task::spawn_blocking,
     time::Instant,
 };
 use toolcrib_core::{SessionStoreError, SharedLimit};
@@ -80,7 +80,12 @@ struct Allotment {
     left: u32,
     /// They are void then: a later call would be one of another minute.
     until: Instant,
+    /// When the store failed last: who waited for it meanwhile does not wait for its timeout again.
+    failed: Option<Instant>,
 }
+
+/// How long a store that failed is not asked again for an allotment.
+const FAILED_FOR: Duration = Duration::from_secs(1);
 
 /// A smaller limit is counted call by call, and so is exact.
 const EXACT_BELOW: u32 = 100;
@@ -159,7 +164,7 @@ impl Limiter {
 
 impl SharedBucket {
     fn new(replicas: &Replicas, name: Arc<str>) -> Self {
-        let allotted = Allotment { count: 0, left: 0, until: Instant::now() };
+        let allotted = Allotment { count: 0, left: 0, until: Instant::now(), failed: None };
         Self { replicas: replicas.clone(), name, allotted: allotted.into() }
     }
 
@@ -183,22 +188,27 @@ impl SharedBucket {
             allotted.left -= 1;
             return Ok(Ok(()));
         }
+        if allotted.failed.is_some_and(|failed| failed.elapsed() < FAILED_FOR) {
+            let message = "the database did not answer a moment ago";
+            return Err(failure(message));
+        }
         // Twice as many if all were used in time, otherwise as many as were.
         let next = match allotted.left {
             0 if now < allotted.until => allotted.count.saturating_mul(2),
             left => allotted.count - left,
         };
         let mut count = next.clamp(1, MOST_ALLOTTED);
-        let mut taken = self.taken(count, limit).await?;
-        if taken.is_err() && count > 1 {
+        let mut taken = self.taken(count, limit).await;
+        if matches!(taken, Ok(Err(_))) && count > 1 {
             count = 1;
-            taken = self.taken(count, limit).await?;
+            taken = self.taken(count, limit).await;
         }
-        if taken.is_ok() {
+        allotted.failed = taken.is_err().then(Instant::now);
+        if let Ok(Ok(())) = taken {
             let until = now + MINUTE.saturating_mul(MOST_ALLOTTED) / most;
-            *allotted = Allotment { count, left: count - 1, until };
+            *allotted = Allotment { count, left: count - 1, until, failed: None };
         }
-        Ok(taken)
+        taken
     }
 
     async fn taken(
@@ -210,12 +220,15 @@ impl SharedBucket {
         let count = NonZeroU32::new(count).unwrap_or(NonZeroU32::MIN);
         let taken = spawn_blocking(move || store.take(&name, count, limit)).await;
         // A panic of the store is a failure of it.
-        let panicked = |error: JoinError| SessionStoreError::Io {
-            store: "the store of the replicas".to_owned(),
-            doing: "written",
-            source: error.into(),
-        };
-        Ok(taken.map_err(panicked)??.map_or(Ok(()), Err))
+        Ok(taken.map_err(failure)??.map_or(Ok(()), Err))
+    }
+}
+
+fn failure(source: impl Into<Box<dyn Error + Send + Sync>>) -> SessionStoreError {
+    SessionStoreError::Io {
+        store: "the store of the replicas".to_owned(),
+        doing: "written",
+        source: source.into(),
     }
 }
 

@@ -101,6 +101,8 @@ pub(crate) struct Restrictions {
     pub(crate) iterations: u32,
     /// When untrusted content was noted last.
     pub(crate) noted_ms: u64,
+    /// Whether the store could not be read: a halt may be missing, and the number of iterations too small.
+    pub(crate) is_unread: bool,
 }
 
 /// The record of a caller, as it is stored.
@@ -126,7 +128,7 @@ struct Halt {
 
 /// The callers of a gateway.
 pub(crate) struct Callers {
-    /// Their records without a store, and those that could not be written to it.
+    /// Their records without a store, and those that could not be written to it yet.
     known: Mutex<HashMap<SessionOwner, Record>>,
     /// The number of these: mostly none, and then no lock is needed.
     count: AtomicUsize,
@@ -183,8 +185,10 @@ impl Callers {
         {
             return restrictions.clone();
         }
-        let at = Instant::now();
+        let began = Instant::now();
         let restrictions = self.read_of_request(store, owner.clone(), counts).await;
+        // A store that does not answer is not asked again at once: its timeout may be long.
+        let at = if restrictions.is_unread { Instant::now() } else { began };
         let mut read = self.read.lock();
         if read.len() >= MOST_READ {
             read.clear();
@@ -199,14 +203,17 @@ impl Callers {
         owner: SessionOwner,
         counts: bool,
     ) -> Restrictions {
-        if counts {
-            self.note(store, owner.clone(), Noted::Iteration).await;
+        if counts && !self.note(store, owner.clone(), Noted::Iteration).await && store.is_some() {
+            return self.unread(&owner);
         }
-        let noted_ms = self.known_of(&owner).and_then(|known| known.tainted_ms).unwrap_or_default();
-        let record = self.record(store, owner).await;
-        // Without knowledge, the caller may have read anything.
-        let fail = |_| Restrictions { tainted: true, noted_ms, ..Restrictions::default() };
-        record.map_or_else(fail, |record| record.restricts(now_ms()))
+        let record = self.record(store, owner.clone()).await;
+        record.map_or_else(|_| self.unread(&owner), |record| record.restricts(now_ms()))
+    }
+
+    /// The restrictions of a caller whose record cannot be read: it may have read anything.
+    fn unread(&self, owner: &SessionOwner) -> Restrictions {
+        let known = self.known_of(owner).unwrap_or_default().restricts(now_ms());
+        Restrictions { tainted: true, is_unread: true, ..known }
     }
 
     /// The restrictions of a session that begins: only if one of the same caller was ended by the gateway,
@@ -219,8 +226,8 @@ impl Callers {
         if store.is_none() && self.count.load(Ordering::Acquire) == 0 {
             return Restrictions::default();
         }
-        let record = self.record(store, owner).await;
-        let fail = |_| Restrictions { tainted: true, ..Restrictions::default() };
+        let record = self.record(store, owner.clone()).await;
+        let fail = |_| Restrictions { iterations: 0, ..self.unread(&owner) };
         record.map_or_else(fail, |record| {
             let continues = record.continues(self.began_ms, now_ms());
             let restricts = record.restricts(now_ms());
@@ -238,9 +245,9 @@ impl Callers {
     ) -> bool {
         self.read.lock().remove(&owner);
         if let Some(store) = store {
-            let (store, caller, event) = (Arc::clone(store), owner.clone(), noted.clone());
-            let written = spawn_blocking(move || change(&*store, &caller, &event)).await;
-            if matches!(written, Ok(Ok(()))) {
+            let event = noted.clone();
+            let note = move |record: &mut Record| record.note(&event, now_ms());
+            if self.write(store, &owner, note).await.is_ok() {
                 return true;
             }
             self.unsaved.fetch_add(1, Ordering::Relaxed);
@@ -256,16 +263,53 @@ impl Callers {
         false
     }
 
+    /// Writes what could not be written before of a caller. Returns whether the store has all of it.
+    pub(crate) async fn save(&self, store: Option<&Arc<dyn KvStore>>, owner: SessionOwner) -> bool {
+        self.known_of(&owner).is_none() || self.record(store, owner).await.is_ok()
+    }
+
+    /// The record of a caller. What the store did not have of it, it has then.
     async fn record(
         &self,
         store: Option<&Arc<dyn KvStore>>,
         owner: SessionOwner,
     ) -> Result<Record, KvError> {
-        let known = self.known_of(&owner).unwrap_or_default();
-        let Some(store) = store.map(Arc::clone) else { return Ok(known) };
-        let read = spawn_blocking(move || stored(&*store, &owner).map(|(record, _)| record)).await;
-        // A panic of the store is a failure of it.
-        read.unwrap_or(Err(KvError::Changed)).map(|record| record.with(&known))
+        let known = self.known_of(&owner);
+        match (store, known) {
+            (None, known) => Ok(known.unwrap_or_default()),
+            (Some(store), Some(_)) => self.write(store, &owner, |_| {}).await,
+            (Some(store), None) => {
+                let store = Arc::clone(store);
+                let read = move || stored(&*store, &owner).map(|(record, _)| record);
+                // A panic of the store is a failure of it.
+                spawn_blocking(read).await.unwrap_or(Err(KvError::Changed))
+            }
+        }
+    }
+
+    /// Changes the record of a caller in the store, and adds what could not be written before.
+    async fn write(
+        &self,
+        store: &Arc<dyn KvStore>,
+        owner: &SessionOwner,
+        edit: impl Fn(&mut Record) + Send + 'static,
+    ) -> Result<Record, KvError> {
+        let unsaved = self.known_of(owner);
+        let (store, caller, added) = (Arc::clone(store), owner.clone(), unsaved.clone());
+        let edit = move |record: Record| {
+            let mut record = added.iter().fold(record, Record::with);
+            edit(&mut record);
+            record
+        };
+        let written = spawn_blocking(move || change(&*store, &caller, edit)).await;
+        let written = written.unwrap_or(Err(KvError::Changed))?;
+        let mut known = self.known.lock();
+        // Unless another request has added to it meanwhile.
+        if unsaved.is_some() && known.get(owner) == unsaved.as_ref() {
+            known.remove(owner);
+            self.count.store(known.len(), Ordering::Release);
+        }
+        Ok(written)
     }
 
     fn known_of(&self, owner: &SessionOwner) -> Option<Record> {
@@ -299,7 +343,8 @@ impl Record {
     /// The stricter of both, part by part.
     fn with(mut self, other: &Self) -> Self {
         self.tainted_ms = self.tainted_ms.max(other.tainted_ms);
-        self.halted = self.halted.or_else(|| other.halted.clone());
+        let halts = [self.halted, other.halted.clone()].into_iter().flatten();
+        self.halted = halts.max_by_key(|halt| halt.at_ms);
         self.iterations = self.iterations.max(other.iterations);
         self.counted_ms = self.counted_ms.max(other.counted_ms);
         self.lost_ms = self.lost_ms.max(other.lost_ms);
@@ -316,6 +361,7 @@ impl Record {
             // The last one is that of the request itself.
             iterations: if is_counted { self.iterations.saturating_sub(1) } else { 0 },
             noted_ms: tainted_ms.unwrap_or_default(),
+            is_unread: false,
         }
     }
 
@@ -361,11 +407,15 @@ fn stored(
     Ok((record.unwrap_or_default(), text))
 }
 
-fn change(store: &dyn KvStore, caller: &SessionOwner, noted: &Noted) -> Result<(), KvError> {
+fn change(
+    store: &dyn KvStore,
+    caller: &SessionOwner,
+    edit: impl Fn(Record) -> Record,
+) -> Result<Record, KvError> {
     let mut failed = KvError::Changed;
     for _ in 0..ATTEMPTS {
-        let (mut record, text) = stored(store, caller)?;
-        record.note(noted, now_ms());
+        let (record, text) = stored(store, caller)?;
+        let record = edit(record);
         let value = serde_json::to_string(&record).unwrap_or_default();
         let write = KvWrite {
             key: KEY,
@@ -374,7 +424,7 @@ fn change(store: &dyn KvStore, caller: &SessionOwner, noted: &Noted) -> Result<(
             lives_for: RESTRICTED_FOR,
         };
         match store.put(&area(caller), write) {
-            Ok(()) => return Ok(()),
+            Ok(()) => return Ok(record),
             Err(KvError::Changed) => {}
             Err(error) => {
                 failed = error;

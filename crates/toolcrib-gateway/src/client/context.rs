@@ -9,7 +9,10 @@ use std::{
 use bytes::Bytes;
 use tokio::task::spawn_blocking;
 use tokio_util::task::{TaskTracker, task_tracker::TaskTrackerToken};
-use toolcrib_core::{CancellationToken, FENCE_NOTICE, SessionOwner, SkillId, fence, harmless};
+use toolcrib_core::{
+    CancellationToken, DiscoveryError, DiscoveryErrorClass, FENCE_NOTICE, SessionOwner, SkillId,
+    fence, harmless,
+};
 use toolcrib_engine::{MissingTool, TurnError, TurnOptions};
 use toolcrib_mcp::McpClient;
 
@@ -154,12 +157,24 @@ impl Shared {
     }
 
     /// The restrictions of a request without a session.
-    pub(crate) async fn restrictions(&self, access: &Access) -> Restrictions {
+    ///
+    /// # Errors
+    /// If a rule depends on what another replica may have noted, and that cannot be read.
+    pub(crate) async fn restrictions(&self, access: &Access) -> Result<Restrictions, TurnError> {
         let engine = &self.config.engine;
         let counts = engine.reads_iteration();
         let trusted_for = if engine.reads_restrictions() { Duration::ZERO } else { TRUSTED_FOR };
         let store = self.config.caller_store.as_ref();
-        self.callers.of_request(store, owner(access), counts, trusted_for).await
+        let of_request = self.callers.of_request(store, owner(access), counts, trusted_for);
+        let restrictions = of_request.await;
+        if restrictions.is_unread && self.config.replicas.is_some() && (counts || engine.may_halt())
+        {
+            let message = "the restrictions of the caller cannot be read from the store, and a rule halts or \
+                reads the number of the iteration";
+            let error = DiscoveryError::new(DiscoveryErrorClass::Gate, message);
+            return Err(TurnError::Discovery(error));
+        }
+        Ok(restrictions)
     }
 
     /// The restrictions of a session that begins, of a client that may have lost another one.
@@ -170,6 +185,11 @@ impl Shared {
     /// Notes what restricts a caller from now on. Returns whether other processes know it too.
     pub(crate) async fn note(&self, access: &Access, noted: Noted) -> bool {
         self.callers.note(self.config.caller_store.as_ref(), owner(access), noted).await
+    }
+
+    /// Writes what could not be noted before of a caller. Returns whether other processes know all of it.
+    pub(crate) async fn save(&self, access: &Access) -> bool {
+        self.callers.save(self.config.caller_store.as_ref(), owner(access)).await
     }
 
     /// Whether a decision or an active skill may depend on earlier calls of a session.

@@ -41,6 +41,8 @@ pub(crate) struct SessionTurn {
     pub(crate) turn_id: Arc<str>,
     /// Locked while an iteration begins; its calls run concurrently with others.
     turn: tokio::sync::Mutex<Turn>,
+    /// The menu with which it began, or which it has shared last.
+    menu: Mutex<SessionMenu>,
 }
 
 /// The state of a session: its turn, and the menu that its client knows.
@@ -62,7 +64,7 @@ pub(crate) struct Session {
     pub(crate) shared: Option<SharedSession>,
     /// The shared state that its turn has.
     taken_over: Mutex<SharedState>,
-    /// The menu that this replica has shared, or taken over from another one.
+    /// The menu that all replicas have, as far as it is known here.
     menu: Mutex<SessionMenu>,
     /// Whether another replica has changed its menu since its turn began here.
     is_behind: AtomicBool,
@@ -116,6 +118,7 @@ impl Session {
             .events(events.clone());
         // Another replica may go on with it.
         options.ends_conversation = shared.is_none();
+        options.skills_admitted = shared.as_ref().is_some_and(SharedSession::is_read);
         let turn = serving.gateway.config.engine.turn(options)?;
         let menu = SessionMenu::of(&turn);
         let ended = CancellationToken::new();
@@ -150,9 +153,11 @@ impl Session {
         let mut bound = self.bound.lock();
         let Some(current) = self.serving.upgrade() else { return Ok(Arc::clone(&bound)) };
         let gateway = current.shared();
-        if bound.gateway.as_ptr() == Arc::as_ptr(&gateway) && !self.is_behind.swap(false, Relaxed) {
+        let is_behind = self.is_behind.swap(false, Relaxed);
+        if bound.gateway.as_ptr() == Arc::as_ptr(&gateway) && !is_behind {
             return Ok(Arc::clone(&bound));
         }
+        let menu = self.menu.lock().clone();
         let begin = |skills: Vec<SkillId>| {
             let before = self.restrictions.lock().clone();
             let mut options = gateway
@@ -161,16 +166,28 @@ impl Session {
                 .halted(before.halted)
                 .iterations(before.iterations)
                 .conversation(Arc::clone(&self.id))
-                .revealed(self.menu.lock().revealed())
+                .revealed(menu.revealed())
                 .client(Arc::clone(&self.client) as Arc<dyn ClientPort>)
                 .events(self.events.clone());
             options.ends_conversation = self.shared.is_none();
-            options.skills = skills;
+            (options.skills, options.skills_admitted) = (skills, true);
             gateway.config.engine.turn(options)
         };
-        // A skill may be gone, or not permitted any more.
-        let turn = begin(self.skills.lock().clone());
-        let turn = turn.or_else(|_| begin(self.access.skills.clone()))?;
+        let mut skills = if is_behind { menu.skills.clone() } else { self.skills.lock().clone() };
+        let turn = loop {
+            match begin(skills.clone()) {
+                Ok(turn) => break turn,
+                // A skill may be gone, or not permitted any more. The caller's own ones restrict it.
+                Err(error) => match error.skill().filter(|gone| !self.access.skills.contains(gone))
+                {
+                    Some(gone) if skills.contains(gone) => skills.retain(|skill| skill != gone),
+                    _ => {
+                        self.is_behind.fetch_or(is_behind, Relaxed);
+                        return Err(error);
+                    }
+                },
+            }
+        };
         let before = std::mem::replace(&mut *bound, SessionTurn::new(turn, &gateway));
         // A task, because an iteration may be starting in that turn.
         tokio::spawn(async move { before.keep_conversation().await });
@@ -193,7 +210,6 @@ impl Session {
             && *menu != *self.menu.lock()
         {
             self.menu.lock().clone_from(menu);
-            self.skills.lock().clone_from(&menu.skills);
             self.is_behind.store(true, Relaxed);
         }
         let bound = self.bound()?;
@@ -223,21 +239,28 @@ impl Session {
         let Restrictions { tainted, halted, .. } = self.restrictions.lock().clone();
         let known = shared.last();
         let now = SessionMenu::of(&*turn.turn.lock().await);
-        let menu = (now != *self.menu.lock()).then_some(now);
-        if tainted == known.tainted && halted.is_some() == known.halted.is_some() && menu.is_none()
-        {
+        // Only what this turn has changed: a call at another replica may have changed it too.
+        let before = turn.menu.lock().clone();
+        let has_changed = now != before;
+        if tainted == known.tainted && halted.is_some() == known.halted.is_some() && !has_changed {
             return Ok(false);
         }
-        let changed = menu.clone();
-        shared
-            .change(move |state| {
-                state.tainted |= tainted;
-                state.halted = state.halted.take().or_else(|| halted.clone());
-                state.menu = menu.clone().or_else(|| state.menu.take());
-            })
-            .await?;
-        let has_changed = changed.is_some();
-        if let Some(menu) = changed {
+        let to = now.clone();
+        let change = move |state: &mut SharedState| {
+            state.tainted |= tainted;
+            state.halted = state.halted.take().or_else(|| halted.clone());
+            if has_changed {
+                let menu = state.menu.as_ref().unwrap_or(&before);
+                state.menu = Some(menu.changed(&before, &to));
+            }
+        };
+        let state = shared.change(change).await?;
+        if let (true, Some(menu)) = (has_changed, state.menu) {
+            let is_current = std::ptr::eq(Arc::as_ptr(&self.bound.lock()), turn);
+            if menu != now || !is_current {
+                self.is_behind.store(true, Relaxed);
+            }
+            *turn.menu.lock() = now;
             *self.menu.lock() = menu;
         }
         Ok(has_changed)
@@ -446,6 +469,7 @@ impl SessionTurn {
         Arc::new(Self {
             gateway: Arc::downgrade(gateway),
             turn_id: Arc::clone(turn.turn_id()),
+            menu: Mutex::new(SessionMenu::of(&turn)),
             turn: tokio::sync::Mutex::new(turn),
         })
     }

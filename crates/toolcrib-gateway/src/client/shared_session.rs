@@ -81,6 +81,7 @@ impl SharedState {
             halted: self.halted.clone(),
             iterations: self.iterations.saturating_sub(1),
             noted_ms: 0,
+            is_unread: false,
         }
     }
 }
@@ -91,11 +92,29 @@ impl SessionMenu {
         Self { skills: turn.active_skills().to_vec(), found }
     }
 
+    /// This menu with the changes that lead from one menu to another.
+    pub(crate) fn changed(&self, from: &Self, to: &Self) -> Self {
+        Self {
+            skills: changed(&self.skills, &from.skills, &to.skills),
+            found: changed(&self.found, &from.found, &to.found),
+        }
+    }
+
     pub(crate) fn revealed(&self) -> RevealedTools {
         RevealedTools::named(
             self.found.iter().filter_map(|name| ToolName::new(Arc::clone(name)).ok()),
         )
     }
+}
+
+/// A list with the changes that lead from one list to another: what is gone there, and what was added or
+/// moved to the end.
+fn changed<T: Clone + PartialEq>(list: &[T], from: &[T], to: &[T]) -> Vec<T> {
+    let remaining = from.iter().filter(|one| to.contains(one));
+    let same = remaining.zip(to).take_while(|(before, now)| before == now).count();
+    let newer = to.get(same..).unwrap_or_default();
+    let is_kept = |one: &&T| !newer.contains(one) && (to.contains(one) || !from.contains(one));
+    list.iter().filter(is_kept).chain(newer).cloned().collect()
 }
 
 impl SharedSession {
@@ -119,6 +138,11 @@ impl SharedSession {
         Ok(self.sees(read.await.unwrap_or(Err(KvError::Changed))?))
     }
 
+    /// Whether its row was read or written here: at its beginning, that another replica began it.
+    pub(crate) fn is_read(&self) -> bool {
+        self.seen.lock().is_some()
+    }
+
     /// The state as it was last read or written here.
     pub(crate) fn last(&self) -> SharedState {
         self.seen.lock().as_ref().map(|seen| seen.state.clone()).unwrap_or_default()
@@ -134,7 +158,7 @@ impl SharedSession {
     ) -> Result<SharedState, KvError> {
         let (store, area) = (Arc::clone(self.replicas.store()), self.area.clone());
         let known = self.seen.lock().clone();
-        let changed = spawn_blocking(move || changed(&*store, &area, known, change));
+        let changed = spawn_blocking(move || written(&*store, &area, known, change));
         Ok(self.sees(changed.await.unwrap_or(Err(KvError::Changed))?))
     }
 
@@ -157,7 +181,7 @@ fn stored(store: &dyn KvStore, area: &KvArea) -> Result<Seen, KvError> {
     Ok(Seen { at, text, state: state.unwrap_or_default() })
 }
 
-fn changed(
+fn written(
     store: &dyn KvStore,
     area: &KvArea,
     mut known: Option<Seen>,
@@ -181,4 +205,23 @@ fn changed(
         }
     }
     Err(KvError::Changed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::changed;
+
+    #[test]
+    fn what_another_replica_has_added_or_removed_stays_so() {
+        let list = |from: &str, to: &str, others: &str| {
+            let [from, to, others] =
+                [from, to, others].map(|text| text.chars().collect::<Vec<_>>());
+            changed(&others, &from, &to).into_iter().collect::<String>()
+        };
+        assert_eq!(list("", "a", "b"), "ba", "added to an addition");
+        assert_eq!(list("ab", "b", "abc"), "bc", "removed beside an addition");
+        assert_eq!(list("ab", "ba", "abc"), "cba", "moved to the end");
+        assert_eq!(list("a", "ab", ""), "b", "added beside a removal");
+        assert_eq!(list("ab", "ab", "c"), "c");
+    }
 }

@@ -79,7 +79,7 @@ impl RequestContext<'_> {
             }
             Era::Stateless(_) => {
                 let events = Events::new();
-                let restrictions = serving.gateway.restrictions(access).await;
+                let restrictions = serving.gateway.restrictions(access).await?;
                 let options = serving.gateway.turn_options(access, &serving.cancellation);
                 let options = match stateless(&self.caller) {
                     Some(conversation) => options.conversation(conversation),
@@ -127,6 +127,11 @@ impl RequestContext<'_> {
         if let Some(halted) = halted.filter(|_| note_halt) {
             is_noted &= gateway.note(access, Noted::Halted(halted.clone())).await;
         }
+        // Only the store tells other replicas; a process alone remembers it.
+        let must_share =
+            gateway.config.replicas.is_some() && gateway.config.engine.reads_restrictions();
+        // An earlier result may have been withheld because it could not be noted.
+        let is_noted = !must_share || (is_noted && gateway.save(access).await);
         let is_shared = match (&step.turn, self.era.session()) {
             (OwnTurn::Session(bound), Some(session)) => match session.share(bound).await {
                 // A replica that has just read the session offers the new menu only then.
@@ -136,10 +141,9 @@ impl RequestContext<'_> {
                 }
                 shared => shared.is_ok(),
             },
-            // Only the store tells other replicas; a process alone remembers it.
-            _ => is_noted || gateway.config.replicas.is_none(),
+            _ => true,
         };
-        match is_shared || !gateway.config.engine.reads_restrictions() {
+        match is_noted && (is_shared || !must_share) {
             true => Ok(()),
             false => Err(ErrorData::internal_error(WITHHELD, None)),
         }

@@ -126,6 +126,11 @@ static METHODS: [Method; 17] = [
     }),
 ];
 
+/// Whether requests of this method begin an iteration of their session.
+pub(crate) fn begins_iteration(method: &str) -> bool {
+    method != "ping" && METHODS.iter().any(|known| known.name == method)
+}
+
 impl Method {
     const fn new(name: &'static str, eras: Eras, offered_by: OfferedBy, answer: Handler) -> Self {
         Self { name, eras, offered_by, answer }

@@ -129,7 +129,8 @@ impl Post<'_> {
     async fn session(&self, request: Option<&Request>) -> Result<Arc<HttpSession>, Refusal> {
         let Self { serving, caller, sessions, headers, .. } = self;
         let id = request.map(|request| &request.id);
-        SessionRequest { serving, caller, sessions, headers, id }.find().await
+        let counts = request.is_some_and(|request| methods::begins_iteration(&request.method));
+        SessionRequest { serving, caller, sessions, headers, id, counts }.find().await
     }
 
     /// Begins a session; one that the request names has begun already, which is the answer.

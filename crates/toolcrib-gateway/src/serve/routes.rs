@@ -488,7 +488,14 @@ fn in_session<'a>(
     if !headers::has_sessions(headers).map_err(|error| Refusal::of(None, error))? {
         return Err(not_allowed("POST"));
     }
-    Ok(SessionRequest { serving, caller, sessions: &door.sessions, headers, id: None })
+    Ok(SessionRequest {
+        serving,
+        caller,
+        sessions: &door.sessions,
+        headers,
+        id: None,
+        counts: false,
+    })
 }
 
 /// The digest of a token or of a verified identity, and of what it may do, which is the same at each replica.

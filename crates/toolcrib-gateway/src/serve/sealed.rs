@@ -90,10 +90,10 @@ impl SealedSessions {
         self.replicas.seal(PURPOSE, &facts)
     }
 
-    /// The facts of a session of the same token or identity, with the menu of this caller.
+    /// The facts of a session of the same token or identity, at the endpoint of this caller.
     fn facts(&self, name: &str, caller: &Caller) -> Option<Facts> {
         let facts: Facts = self.replicas.open(PURPOSE, name)?;
-        (facts.rights == self.rights && facts.menu == menu_of(caller)).then_some(facts)
+        (facts.rights == self.rights && facts.menu[0] == caller.endpoint).then_some(facts)
     }
 
     /// A lock that the requests share which continue a session.
@@ -115,8 +115,10 @@ pub(crate) struct SessionRequest<'a> {
     pub(crate) caller: &'a Caller,
     pub(crate) sessions: &'a Sessions,
     pub(crate) headers: &'a HeaderMap,
-    /// Its id, if it has one: then it counts as an iteration.
+    /// Its id, if it has one.
     pub(crate) id: Option<&'a RequestId>,
+    /// Whether it counts as an iteration.
+    pub(crate) counts: bool,
 }
 
 impl SessionRequest<'_> {
@@ -127,10 +129,17 @@ impl SessionRequest<'_> {
     pub(crate) async fn find(&self) -> Result<Arc<HttpSession>, Refusal> {
         let name = named(self.headers, self.id)?;
         let unknown = || unknown(self.id);
-        let here = self.sessions.get(name).filter(|session| session.is_of(self.caller));
-        let Some(sealed) = &self.sessions.sealed else { return here.ok_or_else(unknown) };
+        let here = self.sessions.get(name);
+        let Some(sealed) = &self.sessions.sealed else {
+            let here = here.ok_or_else(unknown)?;
+            if here.is_outdated(self.caller) {
+                here.is_lost().await;
+            }
+            return if here.is_of(self.caller) { Ok(here) } else { Err(unknown()) };
+        };
+        let here = here.filter(|session| session.is_of(self.caller));
         let facts = sealed.facts(name, self.caller).ok_or_else(unknown)?;
-        if is_over(&facts) {
+        if is_over(&facts) || facts.menu != menu_of(self.caller) {
             self.is_lost(sealed, &facts).await?;
             return Err(unknown());
         }
@@ -169,7 +178,8 @@ impl SessionRequest<'_> {
         let name = named(self.headers, self.id)?;
         let unknown = || unknown(self.id);
         if let Some(sealed) = &self.sessions.sealed {
-            let facts = sealed.facts(name, self.caller).filter(|facts| !is_over(facts));
+            let is_valid = |facts: &Facts| !is_over(facts) && facts.menu == menu_of(self.caller);
+            let facts = sealed.facts(name, self.caller).filter(is_valid);
             let facts = facts.ok_or_else(unknown)?;
             let shared = SharedSession::new(&sealed.replicas, &facts.id);
             let before = shared.read(Duration::ZERO).await.map_err(|error| self.away(&error))?;
@@ -193,7 +203,7 @@ impl SessionRequest<'_> {
     /// The state of the session. One more iteration is counted if a rule depends on their number.
     async fn state(&self, shared: &SharedSession) -> Result<SharedState, KvError> {
         let gateway = &self.serving.gateway;
-        if self.id.is_some() && gateway.config.engine.reads_iteration() {
+        if self.counts && gateway.config.engine.reads_iteration() {
             return shared
                 .change(|state| state.iterations = state.iterations.saturating_add(1))
                 .await;

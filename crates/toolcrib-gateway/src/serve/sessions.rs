@@ -311,6 +311,12 @@ impl HttpSession {
             && began.is_none_or(|personality| *personality == caller.access.personality)
     }
 
+    /// Whether its endpoint has another menu by now: it cannot be used any more, and its client begins another
+    /// one.
+    pub(super) fn is_outdated(&self, caller: &Caller) -> bool {
+        self.endpoint == caller.endpoint && !self.is_of(caller)
+    }
+
     /// Ends it. Returns the permit of its place.
     fn end(&self) -> Option<OwnedSemaphorePermit> {
         self.ended.cancel();
@@ -330,7 +336,7 @@ impl HttpSession {
     }
 
     /// Notes that the gateway ends it, and not its client.
-    async fn is_lost(&self) {
+    pub(super) async fn is_lost(&self) {
         if let Some(session) = self.connection.session() {
             session.is_lost().await;
         }

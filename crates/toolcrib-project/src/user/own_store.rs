@@ -50,8 +50,10 @@ impl OwnStore {
 
 impl KvStore for OwnStore {
     fn value(&self, area: &KvArea, key: &str) -> Result<Option<Arc<str>>, KvError> {
+        // Not locked during the query: others would wait for a database that does not answer.
+        let opened = self.0.opened.lock().clone();
         // Reading creates no store: the folder may be read-only.
-        if let Some(store) = &*self.0.opened.lock() {
+        if let Some(store) = opened {
             return store.value(area, key);
         }
         if self.0.sessions.are_stored() && self.0.sessions.open_existing()?.is_none() {

@@ -213,8 +213,8 @@ impl MemoryTool {
         capabilities.team = self != Self::Sessions && memory.scope == MemoryScope::Team;
         let mut builder = declaration.into_builder().capabilities(capabilities);
         if writes {
-            // Two writes of one message would both read the topic first.
-            builder = builder.sequential();
+            // Two writes of one message would both read the topic first. Each is signed with the taint.
+            builder = builder.sequential().reads_taint();
             if memory.scope.is_shared() {
                 builder = builder.asks_when_tainted();
             }
