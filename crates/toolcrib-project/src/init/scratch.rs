@@ -12,7 +12,7 @@ use toolcrib_tools::openapi::{MAX_DOCUMENT, OpenApi};
 
 use super::{
     InitError,
-    from::{agent, database, document_tools, identifier, is_database, quoted},
+    from::{agent, comment, database, document_tools, identifier, is_database, quoted},
 };
 use crate::{file::PROJECT_FILE, private, read::text_file::read_text, user::state::StateFolder};
 
@@ -142,10 +142,18 @@ impl Scratch {
         let name = self.name(shown);
         let is_json = text.trim_start().starts_with('{');
         let file = format!("{name}.{}", if is_json { "json" } else { "yaml" });
-        let secret = format!("{}_API_KEY", name.to_ascii_uppercase());
-        let (tools, notices) = document_tools(&name, &secret, &file, document, url);
+        let (tools, notices) = document_tools(&name, &file, document, url);
         self.text.push_str(&tools);
         self.notices.extend(notices);
+        // No key of the environment: the document says where it would be sent.
+        if document.needs_secret() {
+            let from = if url.is_some() { "URL" } else { "FILE" };
+            self.notices.push(format!(
+                "the API of {} needs a key, and a conversation without a project sends none; \
+                 `toolcrib init NAME --from {from}` makes a project for it",
+                comment(shown)
+            ));
+        }
         self.documents.push((file, text.to_owned()));
     }
 
