@@ -121,8 +121,12 @@ pub(crate) fn users_default() -> Result<Option<Candidate>, Problem> {
         let name = quoted([name]);
         Problem::usage(format!("your default model {name} is not valid; run `toolcrib models add`"))
     };
-    let candidate = Candidate::new(name, DEFAULT).ok_or_else(not_valid)?;
-    Ok(Some(Candidate { is_users: true, ..candidate }))
+    let ModelName { vendor, model } = name.parse().map_err(|_| not_valid())?;
+    let builder = VendorModel::builder(vendor, model);
+    // A conversation for the user's own server goes to no vendor whose key the environment has.
+    let model = models.at_base_url(builder.clone()).unwrap_or_else(|| configured_model(builder));
+    let model = Arc::new(model.map_err(|_| not_valid())?);
+    Ok(Some(Candidate { is_users: true, ..Candidate::of(model, DEFAULT) }))
 }
 
 /// A vendor's model, if the environment or the user has its key or base URL.
@@ -138,9 +142,13 @@ impl Candidate {
     /// A vendor's model with the key and base URL of the environment or the user.
     fn new(name: &str, origin: &str) -> Option<Self> {
         let ModelName { vendor, model } = name.parse().ok()?;
-        let model = Arc::new(configured_model(VendorModel::builder(vendor, model)).ok()?);
+        let model = configured_model(VendorModel::builder(vendor, model)).ok()?;
+        Some(Self::of(Arc::new(model), origin))
+    }
+
+    fn of(model: Arc<VendorModel>, origin: &str) -> Self {
         let (name, origin) = (model.name().into(), origin.into());
-        Some(Self { name, origin, model, any: false, of_project: false, is_users: false })
+        Self { name, origin, model, any: false, of_project: false, is_users: false }
     }
 
     /// Queries its server for its models. If the model is unknown, it becomes the first one listed,

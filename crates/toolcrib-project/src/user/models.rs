@@ -20,7 +20,8 @@ const MOST_BYTES: u64 = 64 * 1024;
 /// of the [`Vault`] with the name of the vendor's variable, such as `OPENAI_API_KEY`.
 ///
 /// They apply to a vendor that the environment does not configure, neither by a key nor by a base URL. Key
-/// and base URL are always those of one place: a key is never sent to a server of another place.
+/// and base URL are always those of one place: a key is never sent to a server of another place. The
+/// default model with a base URL of this user is [only there](Self::at_base_url).
 #[derive(Debug, Clone)]
 pub struct UserModels {
     file: PathBuf,
@@ -167,6 +168,16 @@ impl UserModels {
             private::replace(&self.file, 0o600, text + "\n")
         };
         write().map_err(|source| UserModelsError::File { path: self.file.clone(), source })
+    }
+
+    /// A model at the base URL that this user has stored for its vendor, also if the environment
+    /// configures the vendor; `None` without a stored one.
+    pub fn at_base_url(
+        &self,
+        builder: VendorModelBuilder,
+    ) -> Option<Result<VendorModel, InvalidVendorModelError>> {
+        self.base_url(builder.vendor())?;
+        Some(self.fill(builder).build())
     }
 
     /// A model with the base URL and key of this user.

@@ -71,7 +71,9 @@ async fn add(
     let variable = name.vendor.configured_by();
     if let (Some(variable), Some(_)) = (variable, &args.base_url) {
         return Err(Problem::usage(format!(
-            "the environment sets {variable}, which would be used in place of this base URL; unset it"
+            "the environment sets {variable}, which other models of {} would use in place of this \
+             base URL; unset it",
+            name.vendor
         )));
     }
     let key = key(args, &name, &models, cancellation).await?;

@@ -210,7 +210,7 @@ fn a_stored_key_goes_only_where_it_was_stored_for() {
     assert_eq!(user.add(&["openai:desk", "--base-url", &own_url]).code, Some(0));
     assert!(have_the_key(&own.server.recorder().requests()));
 
-    // A base URL of a project, of the command line, or of the environment is another place.
+    // A base URL of a project or of the command line is another place.
     let project = Project::of(&[(
         "toolcrib.toml",
         &format!(
@@ -223,9 +223,18 @@ fn a_stored_key_goes_only_where_it_was_stored_for() {
     assert_eq!(by_project.stdout, "Hello to you.\n", "{by_project:?}");
     let named = ["run", "--model", "openai:desk", "--base-url", &other_url, "Hello"];
     assert_eq!(user.run(&named).stdout, "Hello to you.\n");
-    let by_environment =
-        user.command(&["run", "Hello"]).env("OPENAI_BASE_URL", &other_url).output().unwrap();
+    let by_environment = user
+        .command(&["run", "--model", "openai:desk", "Hello"])
+        .env("OPENAI_BASE_URL", &other_url)
+        .output()
+        .unwrap();
     assert_eq!(Outcome::from(by_environment).stdout, "Hello to you.\n");
+    assert_eq!(other.requests().len(), 3);
+    // The default is at its own base URL, whatever the environment configures for its vendor.
+    for (variable, value) in [("OPENAI_BASE_URL", &*other_url), ("OPENAI_API_KEY", "k-of-env")] {
+        let default = user.command(&["run", "Hello"]).env(variable, value).output().unwrap();
+        assert_eq!(Outcome::from(default).stdout, "Hello to you.\n");
+    }
     assert_eq!(other.requests().len(), 3);
     assert!(!have_the_key(&other.requests()));
 
