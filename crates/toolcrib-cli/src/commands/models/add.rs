@@ -1,7 +1,7 @@
 //! `toolcrib models add` and `remove`: the default model of this user, and its key.
 
 use std::{
-    env,
+    env::{self, VarError},
     io::{self, IsTerminal as _},
 };
 
@@ -118,7 +118,7 @@ async fn key(
 ) -> Result<Option<Secret>, Problem> {
     let vendor = name.vendor;
     let value = if let Some(variable) = &args.key_from_env {
-        env::var(variable).map_err(|error| Problem::usage(format!("{variable}: {error}")))?
+        of_variable(variable)?
     } else if args.key_stdin {
         from_stdin(cancellation).await?
     } else if vendor.configured_by().is_some() {
@@ -149,6 +149,28 @@ async fn key(
     };
     secret_value::check(&value)?;
     Ok(Some(Secret::new(value)))
+}
+
+/// The value of an environment variable. Its name may be the key by mistake, so only a valid name is
+/// repeated, and its value never is.
+fn of_variable(name: &str) -> Result<String, Problem> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if name.is_empty()
+        || name.starts_with(|c: char| c.is_ascii_digit())
+        || !name.chars().all(is_plain)
+    {
+        return Err(Problem::usage(
+            "the value of `--key-from-env` is not a name of an environment variable; write the name, \
+             such as WORK_KEY, and not the key",
+        ));
+    }
+    env::var(name).map_err(|error| {
+        let problem = match error {
+            VarError::NotPresent => "is not set",
+            VarError::NotUnicode(_) => "is not UTF-8 text",
+        };
+        Problem::usage(format!("the environment variable {name} {problem}"))
+    })
 }
 
 fn failed(error: &UserModelsError) -> Problem {

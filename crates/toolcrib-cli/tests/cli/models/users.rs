@@ -3,7 +3,7 @@
 use std::{
     fs,
     io::Write as _,
-    os::unix::fs::PermissionsExt as _,
+    os::unix::{ffi::OsStrExt as _, fs::PermissionsExt as _},
     path::PathBuf,
     process::{Command, Stdio},
     sync::Arc,
@@ -149,6 +149,12 @@ fn what_cannot_be_added_is_refused_and_changes_nothing() {
     assert!(refused(&["openai"]).contains("add `--key-from-env VARIABLE` or `--key-stdin`"));
     assert!(refused(&["openai:a b"]).contains("--key-from-env"));
     assert!(refused(&["openai", "--key-from-env", "TOOLCRIB_UNSET"]).contains("TOOLCRIB_UNSET"));
+    let pasted = refused(&["openai", "--key-from-env", "sk-pasted"]);
+    assert!(pasted.contains("not the key") && !pasted.contains("sk-pasted"), "{pasted}");
+    let bytes = std::ffi::OsStr::from_bytes(b"sk-bytes\xff");
+    let mut command = user.command(&["models", "add", "openai", "--key-from-env", "WORK_KEY"]);
+    let not_text = Outcome::from(command.env("WORK_KEY", bytes).output().unwrap()).stderr;
+    assert!(not_text.contains("WORK_KEY is not UTF-8") && !not_text.contains("sk-"), "{not_text}");
     assert!(refused(&["openai", "-p", "."]).contains("leave out `--project`"));
     let clear = user.add(&["openai:m", "--offline", "--base-url", "http://far.example/v1"]);
     assert_eq!(clear.code, Some(2), "a key is not sent in the clear: {clear:?}");
