@@ -16,8 +16,8 @@ use crate::private::{
 /// A larger file is not valid.
 const MOST_BYTES: u64 = 64 * 1024;
 
-/// The models of this user: `models.json` in the user's configuration folder, and for each key an entry
-/// of the [`Vault`] with the name of the vendor's variable, such as `OPENAI_API_KEY`.
+/// The models of this user: `models.json` in the user's configuration folder, and for each key a file of
+/// `model_keys` there with the name of the vendor's variable, such as `OPENAI_API_KEY`.
 ///
 /// They apply to a vendor that the environment does not configure, neither by a key nor by a base URL. Key
 /// and base URL are always those of one place: a key is never sent to a server of another place. The
@@ -25,6 +25,7 @@ const MOST_BYTES: u64 = 64 * 1024;
 #[derive(Debug, Clone)]
 pub struct UserModels {
     file: PathBuf,
+    /// The keys, which are no secrets of the user's [`Vault`]: no project can read them.
     vault: Vault,
     stored: StoredModels,
 }
@@ -44,7 +45,7 @@ struct StoredModels {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UserModelsError {
-    /// The vault cannot be used.
+    /// The keys cannot be used.
     #[error(transparent)]
     Vault(#[from] VaultError),
     /// The file cannot be read or written.
@@ -66,7 +67,7 @@ impl UserModels {
     /// # Errors
     /// [`UserModelsError`], also for a file that others can read, and for a user without a home.
     pub fn of_user() -> Result<Self, UserModelsError> {
-        let vault = Vault::of_user()?;
+        let vault = Vault::of_model_keys()?;
         let file = config_of_user().ok_or(VaultError::NoHome)?.join("models.json");
         let read = || -> io::Result<_> {
             let text = private::secret(&file, MOST_BYTES, "run `toolcrib models add`")?;
@@ -199,7 +200,7 @@ impl UserModels {
     }
 }
 
-/// The entry of the vault with the key of a vendor. Of several variables it is the last one, which is
+/// The file with the key of a vendor. Of several variables it is the last one, which is
 /// named after the model.
 fn entry(vendor: Vendor) -> &'static str {
     vendor.key_variables().last().copied().unwrap_or(vendor.as_str())

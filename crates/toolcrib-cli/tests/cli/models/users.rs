@@ -95,7 +95,7 @@ fn one_command_and_one_question_lead_from_nothing_to_an_answer() {
     assert!(screen.contains("reachable, 1 model") && screen.contains("Try: toolcrib chat"));
     assert!(!raw.contains(KEY), "{raw}");
     assert_eq!(user.mode("config/toolcrib/models.json"), 0o600);
-    assert_eq!(user.mode("config/toolcrib/vault/OPENAI_API_KEY"), 0o600);
+    assert_eq!(user.mode("config/toolcrib/model_keys/OPENAI_API_KEY"), 0o600);
 
     let mut terminal = Terminal::start(&user.command(&["chat"]), 120);
     terminal.wait_for("--with files|web|FILE.db|URL adds some");
@@ -120,11 +120,20 @@ fn one_command_and_one_question_lead_from_nothing_to_an_answer() {
     assert!(listed.stderr.contains("a run that names no model uses openai:desk"), "{listed:?}");
     // The same base URL keeps the key, and another one does not.
     assert_eq!(user.run(&["models", "add", "openai:desk", "--base-url", &url]).code, Some(0));
-    assert!(user.path("config/toolcrib/vault/OPENAI_API_KEY").exists());
+    assert!(user.path("config/toolcrib/model_keys/OPENAI_API_KEY").exists());
     let moved = user.run(&["models", "add", "openai:m", "--base-url", "http://127.0.0.1:9/v1"]);
     assert_eq!(moved.code, Some(0), "{moved:?}");
     assert!(moved.stdout.contains("✗ openai:m"), "{moved:?}");
-    assert!(!user.path("config/toolcrib/vault/OPENAI_API_KEY").exists());
+    assert!(!user.path("config/toolcrib/model_keys/OPENAI_API_KEY").exists());
+
+    // A secret of a project is not the key of a model.
+    let mut secret = user.command(&["secret", "set", "ANTHROPIC_API_KEY"]);
+    let mut secret = secret.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    secret.stdin.take().unwrap().write_all(KEY.as_bytes()).unwrap();
+    assert!(secret.wait().unwrap().success());
+    let listed = user.run(&["models", "--offline"]);
+    assert!(listed.stdout.contains("run `toolcrib models add anthropic`"), "{listed:?}");
+    assert_eq!(user.run(&["models", "remove", "anthropic"]).code, Some(2));
 
     for _ in 0..2 {
         assert_eq!(user.run(&["models", "add", "ollama:m", "--offline"]).code, Some(0));
@@ -165,7 +174,7 @@ fn what_cannot_be_added_is_refused_and_changes_nothing() {
         .unwrap();
     assert!(Outcome::from(with_env).stderr.contains("the environment sets OPENAI_API_KEY"));
     assert!(!user.path("config/toolcrib/models.json").exists());
-    assert!(!user.path("config/toolcrib/vault").exists());
+    assert!(!user.path("config/toolcrib/model_keys").exists());
 }
 
 #[test]
@@ -197,7 +206,7 @@ fn the_default_stands_between_the_project_and_the_environment() {
     assert_eq!(default(&["-p", folder]), json!([null, ["own", "toolcrib.toml:1"]]));
 
     // A default without its key is an error, not another vendor.
-    fs::remove_file(user.path("config/toolcrib/vault/OPENAI_API_KEY")).unwrap();
+    fs::remove_file(user.path("config/toolcrib/model_keys/OPENAI_API_KEY")).unwrap();
     let lost = user.command(&["run", "Hello"]).env("ANTHROPIC_API_KEY", &key).output().unwrap();
     let lost = Outcome::from(lost);
     assert_eq!(lost.code, Some(2), "{lost:?}");
@@ -259,7 +268,7 @@ fn a_stored_key_goes_only_where_it_was_stored_for() {
     assert_eq!(named.stdout, "Hello to you.\n", "a named project is trusted: {named:?}");
 
     // A file that others can read or change is not used.
-    for file in ["models.json", "vault/OPENAI_API_KEY"] {
+    for file in ["models.json", "model_keys/OPENAI_API_KEY"] {
         let path = user.path("config/toolcrib").join(file);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         let open = user.run(&["run", "Hello"]);
@@ -314,9 +323,9 @@ fn a_conversation_without_a_project_has_only_the_tools_of_with() {
     let scratch = fs::read_dir(user.path("state/toolcrib/scratch")).unwrap().next().unwrap();
     assert_eq!(scratch.unwrap().metadata().unwrap().permissions().mode() & 0o777, 0o700);
 
-    // A folder that contains the vault does not open it.
+    // A folder that contains the keys does not open it.
     assert_eq!(user.add(&["openai:m", "--offline"]).code, Some(0));
-    let peek = "calls = [{ tool = 'read_file', args = { path = 'config/toolcrib/vault/OPENAI_API_KEY' } }]";
+    let peek = "calls = [{ tool = 'read_file', args = { path = 'config/toolcrib/model_keys/OPENAI_API_KEY' } }]";
     let peek =
         format!("[[rule]]\nstep = 1\n{peek}\n[[rule]]\ntext = '{{{{ errors.read_file }}}}'\n");
     fs::write(user.path("peek.toml"), peek).unwrap();
