@@ -26,6 +26,8 @@ pub enum ScratchTools {
     Web,
     /// A SQLite database, which is only read, or an OpenAPI document.
     File(PathBuf),
+    /// The servers of a file that the caller imports. They are only a part of the project's identity.
+    Servers(PathBuf),
     /// An OpenAPI document that was fetched from a URL.
     Document {
         /// The URL at which it was found.
@@ -46,7 +48,7 @@ pub struct ScratchProject {
 }
 
 /// Writes a project of these tools into `scratch` in the state folder of the user. The same
-/// tools have the same folder, and so the same sessions. A person approves each call that may change
+/// tools from the same places have the same folder, and so the same sessions and grants. A person approves each call that may change
 /// something.
 ///
 /// # Errors
@@ -92,12 +94,13 @@ impl Scratch {
                 }
             }
             ScratchTools::File(path) => self.add_file(path)?,
+            ScratchTools::Servers(path) => self.add_servers(path)?,
             ScratchTools::Document { url, text } => {
                 let unusable = unusable(PathBuf::from(url.as_str()));
                 let document = OpenApi::parse(text)
                     .map_err(|error| unusable(format!("is no OpenAPI document: {error}")))?;
                 let shown = url.host_str().unwrap_or_default().to_owned();
-                self.add_document(&shown, text, &document, Some(url));
+                self.add_document((&shown, url.as_str()), text, &document, Some(url));
             }
         }
         Ok(())
@@ -134,14 +137,38 @@ impl Scratch {
                  file is named by `--import`"
             ))
         })?;
-        self.add_document(&shown, &text, &document, None);
+        let source = real.to_str().ok_or_else(not_text(&real))?;
+        self.add_document((&shown, source), &text, &document, None);
         Ok(())
     }
 
-    fn add_document(&mut self, shown: &str, text: &str, document: &OpenApi, url: Option<&Url>) {
+    /// The comment makes the file, and so the folder of the project, another one for other servers.
+    fn add_servers(&mut self, path: &Path) -> Result<(), InitError> {
+        let unusable = unusable(path.to_owned());
+        let cannot = |error: io::Error| unusable(format!("cannot be read: {error}"));
+        let real = path.canonicalize().map_err(cannot)?;
+        let here = env::current_dir().map_err(cannot)?;
+        for (what, path) in [("Servers of", real), ("Begun in", here)] {
+            let path = path.to_str().ok_or_else(not_text(&path))?;
+            self.text.push_str(&format!("\n# {what} {}\n", quoted(path)));
+        }
+        Ok(())
+    }
+
+    /// Adds a document with its name for people and the place where it was found.
+    fn add_document(
+        &mut self,
+        (shown, source): (&str, &str),
+        text: &str,
+        document: &OpenApi,
+        url: Option<&Url>,
+    ) {
         let name = self.name(shown);
         let is_json = text.trim_start().starts_with('{');
-        let file = format!("{name}.{}", if is_json { "json" } else { "yaml" });
+        let digest = Digest::of(text.as_bytes());
+        let file = format!("{digest}.{}", if is_json { "json" } else { "yaml" });
+        // Another place or text is another project.
+        self.text.push_str(&format!("\n# From {}", quoted(source)));
         let (tools, notices) = document_tools(&name, &file, document, url);
         self.text.push_str(&tools);
         self.notices.extend(notices);
