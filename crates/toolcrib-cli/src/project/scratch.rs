@@ -49,7 +49,8 @@ pub(crate) async fn with_scratch(
             );
         }
     }
-    Ok(GlobalArgs { project: Some(made.dir), ..global.clone() })
+    // Printed commands repeat these options, and `--no-project` would conflict.
+    Ok(GlobalArgs { project: Some(made.dir), no_project: false, ..global.clone() })
 }
 
 /// The tools that a word of `--with` names.
