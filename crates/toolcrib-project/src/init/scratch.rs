@@ -55,7 +55,10 @@ pub struct ScratchProject {
 /// [`InitError`], such as for a file that is neither a database nor a document.
 pub fn init_scratch(tools: &[ScratchTools]) -> Result<ScratchProject, InitError> {
     let mut scratch = Scratch::default();
-    for one in tools {
+    // A file may have the name of a keyword.
+    scratch.names.extend(["here", "web"].map(str::to_owned));
+    let is_new = |at: &usize, one| !tools.iter().take(*at).any(|earlier| earlier == one);
+    for (_, one) in tools.iter().enumerate().filter(|(at, one)| is_new(at, *one)) {
         scratch.add(one)?;
     }
     let top = "name = \"scratch\"\n";
@@ -88,11 +91,7 @@ impl Scratch {
     fn add(&mut self, tools: &ScratchTools) -> Result<(), InitError> {
         match tools {
             ScratchTools::Files => self.add_files()?,
-            ScratchTools::Web => {
-                if self.names.insert("web".to_owned()) {
-                    self.text.push_str("\n[[tool]]\nkind = \"web\"\n");
-                }
-            }
+            ScratchTools::Web => self.text.push_str("\n[[tool]]\nkind = \"web\"\n"),
             ScratchTools::File(path) => self.add_file(path)?,
             ScratchTools::Servers(path) => self.add_servers(path)?,
             ScratchTools::Document { url, text } => {
@@ -109,13 +108,10 @@ impl Scratch {
     fn add_files(&mut self) -> Result<(), InitError> {
         let cannot = |source| InitError::Unwritable { path: ".".into(), source };
         let here = env::current_dir().map_err(cannot)?;
-        let folder = here.to_str().ok_or_else(not_text(&here))?;
-        if self.names.insert("here".to_owned()) {
-            let folder = quoted(folder);
-            self.text.push_str(&format!(
-                "\n[files.here]\nfolder = {folder}\nwrite = true\n\n[[tool]]\nkind = \"files\"\n"
-            ));
-        }
+        let folder = quoted(here.to_str().ok_or_else(not_text(&here))?);
+        self.text.push_str(&format!(
+            "\n[files.here]\nfolder = {folder}\nwrite = true\n\n[[tool]]\nkind = \"files\"\n"
+        ));
         Ok(())
     }
 

@@ -334,6 +334,12 @@ fn a_conversation_without_a_project_has_only_the_tools_of_with() {
     let peeked = Outcome::from(command.current_dir(user.0.path()).output().unwrap());
     assert_eq!(peeked.stdout, "True\n", "{peeked:?}");
 
+    // A file with the name of a keyword's folder does not take the keyword's place.
+    fs::copy(user.path("shop.db"), user.path("here.db")).unwrap();
+    let both = ["--with", "../here.db", "--with", "files", "--with", "files"];
+    let both = user.run(&[&["run", "--json", "--model", &model, "Go"], &both[..]].concat());
+    assert!(both.stdout.contains("a line of the folder"), "{both:?}");
+
     // The same tools have the same sessions, and `-c` continues.
     let again = |more: &[&str]| {
         user.run(&[&["run", "--json", "--model", &model, "--with", "web", "Hi"], more].concat())
