@@ -133,6 +133,10 @@ impl Scratch {
                  file is named by `--import`"
             ))
         })?;
+        if document.servers().is_empty() {
+            let problem = "has no absolute URL of a server; name the document by its URL";
+            return Err(unusable(problem.to_owned()));
+        }
         let source = real.to_str().ok_or_else(not_text(&real))?;
         self.add_document((&shown, source), &text, &document, None);
         Ok(())

@@ -351,7 +351,9 @@ fn a_conversation_without_a_project_has_only_the_tools_of_with() {
     assert_eq!(first, second);
     assert_ne!(first, Value::Null);
 
+    fs::write(user.path("here/relative.json"), DOCUMENT).unwrap();
     for (with, problem) in [
+        ("relative.json", "name the document by its URL"),
         ("file", "did you mean `files`?"),
         ("nothing.db", "there is no file `nothing.db`"),
         ("hello.txt", "is neither a SQLite database nor an OpenAPI document"),
