@@ -169,7 +169,11 @@ impl Scratch {
         let file = format!("{digest}.{}", if is_json { "json" } else { "yaml" });
         // Another place or text is another project.
         self.text.push_str(&format!("\n# From {}", quoted(source)));
-        let (tools, notices) = document_tools(&name, &file, document, url);
+        let (mut tools, notices) = document_tools(&name, &file, document, url);
+        // Two documents may have the same names of operations.
+        if !self.documents.is_empty() {
+            tools = tools.replacen("# name = ", "name = ", 1);
+        }
         self.text.push_str(&tools);
         self.notices.extend(notices);
         // No key of the environment: the document says where it would be sent.
