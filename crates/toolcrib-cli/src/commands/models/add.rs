@@ -68,6 +68,11 @@ async fn add(
         None => ask_model(cancellation).await?,
     };
     let name = vendor_model(&written).map_err(Problem::usage)?;
+    if args.base_url.is_some() && !written.contains(':') {
+        return Err(Problem::usage(format!(
+            "name a model of the server at `--base-url`: `{written}:MODEL`"
+        )));
+    }
     let variable = name.vendor.configured_by();
     if let (Some(variable), Some(_)) = (variable, &args.base_url) {
         return Err(Problem::usage(format!(
@@ -77,6 +82,7 @@ async fn add(
         )));
     }
     let key = key(args, &name, &models, cancellation).await?;
+    let stores_none = key.is_none();
     let added = models.add(&name, args.base_url.as_deref(), key);
     added.map_err(|error| failed(&error))?;
     let candidate = users_default()?.ok_or_else(|| gone(&name))?;
@@ -87,8 +93,19 @@ async fn add(
         return Ok(());
     }
     output::model_added(&listed, global.quiet);
-    if let Some(variable) = variable.filter(|_| !global.quiet) {
-        output::notice(&format!("the environment sets {variable}, which is used while it is set"));
+    if global.quiet {
+        return Ok(());
+    }
+    if let Some(variable) = variable {
+        let none = if stores_none { ", and no key was stored" } else { "" };
+        let notice =
+            format!("the environment sets {variable}, which is used while it is set{none}");
+        output::notice(&notice);
+    } else if args.base_url.is_some() && matches!(models.key(name.vendor), Ok(None)) {
+        output::notice(
+            "no key was stored; if the server needs one, repeat the command with `--key-from-env \
+             VARIABLE` or `--key-stdin`",
+        );
     }
     Ok(())
 }

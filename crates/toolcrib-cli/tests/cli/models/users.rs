@@ -124,6 +124,8 @@ fn one_command_and_one_question_lead_from_nothing_to_an_answer() {
     let moved = user.run(&["models", "add", "openai:m", "--base-url", "http://127.0.0.1:9/v1"]);
     assert_eq!(moved.code, Some(0), "{moved:?}");
     assert!(moved.stdout.contains("✗ openai:m"), "{moved:?}");
+    assert!(moved.stderr.contains("no key was stored"), "{moved:?}");
+    assert!(!moved.stderr.contains("Try:"), "{moved:?}");
     assert!(!user.path("config/toolcrib/model_keys/OPENAI_API_KEY").exists());
 
     // A secret of a project is not the key of a model.
@@ -156,6 +158,8 @@ fn what_cannot_be_added_is_refused_and_changes_nothing() {
     assert!(refused(&["gpt-5"]).contains("did you mean `openai:gpt-5`?"));
     assert!(refused(&["ollama"]).contains("write `ollama:MODEL`"));
     assert!(refused(&["openai"]).contains("add `--key-from-env VARIABLE` or `--key-stdin`"));
+    let server = ["openai", "--base-url", "http://127.0.0.1:9/v1"];
+    assert!(refused(&server).contains("`openai:MODEL`"));
     assert!(refused(&["openai:a b"]).contains("--key-from-env"));
     assert!(refused(&["openai", "--key-from-env", "TOOLCRIB_UNSET"]).contains("TOOLCRIB_UNSET"));
     let pasted = refused(&["openai", "--key-from-env", "sk-pasted"]);
