@@ -35,7 +35,11 @@ const ADDED: &str = "your models";
 
 /// The model of a run that names none.
 pub(crate) async fn first_configured(project: &Project) -> Result<Candidate, Problem> {
-    let mut all = candidates(Some(project))?;
+    let mut all = of_project(project);
+    // The user's models are read only for a run that needs them.
+    if first(&all).is_none() {
+        all = candidates(Some(project))?;
+    }
     match first(&all) {
         Some(first) => all.swap_remove(first).known().await,
         None => Err(none_usable(&all)),
@@ -89,23 +93,27 @@ pub(crate) fn named(project: &Project) -> Option<Arc<str>> {
 /// then those of vendors that the environment or the user configures. A model of a vendor that the
 /// project names comes first.
 pub(crate) fn candidates(project: Option<&Project>) -> Result<Vec<Candidate>, Problem> {
-    let named = project.and_then(|project| {
-        let (name, any) = (named(project)?, project.vendor_alone().is_some());
+    let configured = Vendor::ALL.into_iter().filter_map(configured);
+    let own = project.map(of_project).unwrap_or_default();
+    Ok(own.into_iter().chain(users_default()?).chain(configured).collect())
+}
+
+/// The project's own models.
+fn of_project(project: &Project) -> Vec<Candidate> {
+    let named = named(project).and_then(|name| {
         let candidate = Candidate::new(&name, PROJECT_FILE)?;
-        let any = any && !candidate.model.is_at_vendor();
+        let any = project.vendor_alone().is_some() && !candidate.model.is_at_vendor();
         Some(Candidate { any, of_project: true, name, ..candidate })
     });
-    let declared =
-        project.map(Project::models).unwrap_or_default().iter().map(|declared| Candidate {
-            name: Arc::clone(&declared.name),
-            origin: Arc::clone(&declared.origin),
-            model: Arc::clone(&declared.model),
-            any: false,
-            of_project: true,
-            is_users: false,
-        });
-    let configured = Vendor::ALL.into_iter().filter_map(configured);
-    Ok(named.into_iter().chain(declared).chain(users_default()?).chain(configured).collect())
+    let declared = project.models().iter().map(|declared| Candidate {
+        name: Arc::clone(&declared.name),
+        origin: Arc::clone(&declared.origin),
+        model: Arc::clone(&declared.model),
+        any: false,
+        of_project: true,
+        is_users: false,
+    });
+    named.into_iter().chain(declared).collect()
 }
 
 /// The default model of this user.

@@ -69,9 +69,13 @@ impl UserModels {
     pub fn of_user() -> Result<Self, UserModelsError> {
         let vault = Vault::of_model_keys()?;
         let file = config_of_user().ok_or(VaultError::NoHome)?.join("models.json");
-        let read = || -> io::Result<_> {
+        let read = || -> io::Result<StoredModels> {
             let text = private::secret(&file, MOST_BYTES, "run `toolcrib models add`")?;
-            Ok(text.map(|text| serde_json::from_str(&text)).transpose()?.unwrap_or_default())
+            let Some(text) = text else { return Ok(StoredModels::default()) };
+            serde_json::from_str(&text).map_err(|error| {
+                let help = "correct the file, or remove it and run `toolcrib models add`";
+                io::Error::new(io::ErrorKind::InvalidData, format!("{error}; {help}"))
+            })
         };
         let stored =
             read().map_err(|source| UserModelsError::File { path: file.clone(), source })?;

@@ -223,7 +223,7 @@ fn the_default_stands_between_the_project_and_the_environment() {
 fn a_stored_key_goes_only_where_it_was_stored_for() {
     let user = User::new();
     let hello = || Answer::text(&["Hello to you."]);
-    let other = Prepared::saying(Vendor::OpenAi, [hello(), hello(), hello()]);
+    let other = Prepared::saying(Vendor::OpenAi, [hello(), hello(), hello(), hello()]);
     let own = greeter();
     let (own_url, other_url) = (own.server.base_url(), format!("{}/v1", other.url()));
     assert_eq!(user.add(&["openai:desk", "--base-url", &own_url]).code, Some(0));
@@ -281,6 +281,16 @@ fn a_stored_key_goes_only_where_it_was_stored_for() {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
     }
     assert_eq!(user.run(&["run", "Hello"]).stdout, "Hello to you.\n");
+
+    // A damaged file stops only what needs it.
+    fs::write(user.path("config/toolcrib/models.json"), "{").unwrap();
+    let damaged = user.run(&["run", "Hello"]);
+    assert!(damaged.stderr.contains("correct the file, or remove it"), "{damaged:?}");
+    let own =
+        format!("[model.other]\nvendor = 'openai'\nmodel = 'desk'\nbase_url = '{other_url}'\n");
+    project.write("toolcrib.toml", &own);
+    let by_project = user.run(&["run", "-p", folder, "Hello"]);
+    assert_eq!(by_project.stdout, "Hello to you.\n", "{by_project:?}");
 }
 
 /// A document with one operation, and its answer.
