@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ModelsCommand {
-    /// Make a model your default, and store its key in your vault
+    /// Make a model your default, and store its key
     #[command(after_help = "\
 Examples:
   toolcrib models add

@@ -35,7 +35,11 @@ const ADDED: &str = "your models";
 
 /// The model of a run that names none.
 pub(crate) async fn first_configured(project: &Project) -> Result<Candidate, Problem> {
-    let mut all = candidates(Some(project))?;
+    let mut all = of_project(project);
+    // The user's models are read only for a run that needs them.
+    if first(&all).is_none() {
+        all = candidates(Some(project))?;
+    }
     match first(&all) {
         Some(first) => all.swap_remove(first).known().await,
         None => Err(none_usable(&all)),
@@ -89,23 +93,27 @@ pub(crate) fn named(project: &Project) -> Option<Arc<str>> {
 /// then those of vendors that the environment or the user configures. A model of a vendor that the
 /// project names comes first.
 pub(crate) fn candidates(project: Option<&Project>) -> Result<Vec<Candidate>, Problem> {
-    let named = project.and_then(|project| {
-        let (name, any) = (named(project)?, project.vendor_alone().is_some());
+    let configured = Vendor::ALL.into_iter().filter_map(configured);
+    let own = project.map(of_project).unwrap_or_default();
+    Ok(own.into_iter().chain(users_default()?).chain(configured).collect())
+}
+
+/// The project's own models.
+fn of_project(project: &Project) -> Vec<Candidate> {
+    let named = named(project).and_then(|name| {
         let candidate = Candidate::new(&name, PROJECT_FILE)?;
-        let any = any && !candidate.model.is_at_vendor();
+        let any = project.vendor_alone().is_some() && !candidate.model.is_at_vendor();
         Some(Candidate { any, of_project: true, name, ..candidate })
     });
-    let declared =
-        project.map(Project::models).unwrap_or_default().iter().map(|declared| Candidate {
-            name: Arc::clone(&declared.name),
-            origin: Arc::clone(&declared.origin),
-            model: Arc::clone(&declared.model),
-            any: false,
-            of_project: true,
-            is_users: false,
-        });
-    let configured = Vendor::ALL.into_iter().filter_map(configured);
-    Ok(named.into_iter().chain(declared).chain(users_default()?).chain(configured).collect())
+    let declared = project.models().iter().map(|declared| Candidate {
+        name: Arc::clone(&declared.name),
+        origin: Arc::clone(&declared.origin),
+        model: Arc::clone(&declared.model),
+        any: false,
+        of_project: true,
+        is_users: false,
+    });
+    named.into_iter().chain(declared).collect()
 }
 
 /// The default model of this user.
@@ -121,8 +129,12 @@ pub(crate) fn users_default() -> Result<Option<Candidate>, Problem> {
         let name = quoted([name]);
         Problem::usage(format!("your default model {name} is not valid; run `toolcrib models add`"))
     };
-    let candidate = Candidate::new(name, DEFAULT).ok_or_else(not_valid)?;
-    Ok(Some(Candidate { is_users: true, ..candidate }))
+    let ModelName { vendor, model } = name.parse().map_err(|_| not_valid())?;
+    let builder = VendorModel::builder(vendor, model);
+    // A conversation for the user's own server goes to no vendor whose key the environment has.
+    let model = models.at_base_url(builder.clone()).unwrap_or_else(|| configured_model(builder));
+    let model = Arc::new(model.map_err(|_| not_valid())?);
+    Ok(Some(Candidate { is_users: true, ..Candidate::of(model, DEFAULT) }))
 }
 
 /// A vendor's model, if the environment or the user has its key or base URL.
@@ -138,9 +150,13 @@ impl Candidate {
     /// A vendor's model with the key and base URL of the environment or the user.
     fn new(name: &str, origin: &str) -> Option<Self> {
         let ModelName { vendor, model } = name.parse().ok()?;
-        let model = Arc::new(configured_model(VendorModel::builder(vendor, model)).ok()?);
+        let model = configured_model(VendorModel::builder(vendor, model)).ok()?;
+        Some(Self::of(Arc::new(model), origin))
+    }
+
+    fn of(model: Arc<VendorModel>, origin: &str) -> Self {
         let (name, origin) = (model.name().into(), origin.into());
-        Some(Self { name, origin, model, any: false, of_project: false, is_users: false })
+        Self { name, origin, model, any: false, of_project: false, is_users: false }
     }
 
     /// Queries its server for its models. If the model is unknown, it becomes the first one listed,

@@ -42,10 +42,10 @@ pub(crate) fn chosen_model(name: &str, origin: &str) {
     );
 }
 
-/// Prints a new default model, and the next step.
+/// Prints a new default model, and the next step unless its server does not answer.
 pub(crate) fn model_added(listed: &ListedModel, quiet: bool) {
     one(listed);
-    if !quiet {
+    if !quiet && !matches!(listed.state, ModelState::Unreachable(_)) {
         note!("Try: toolcrib chat");
     }
 }

@@ -1,5 +1,7 @@
 //! OpenAPI documents that a command fetches.
 
+use std::net::IpAddr;
+
 use toolcrib_capabilities::http::{HttpClient, HttpRequest, Url};
 use toolcrib_core::CancellationToken;
 
@@ -13,14 +15,15 @@ pub(crate) fn is_url(word: &str) -> bool {
     word.starts_with("http://") || word.starts_with("https://")
 }
 
-/// An OpenAPI document from a URL, and the URL at which it was found. This machine is permitted: the
-/// user typed its name.
+/// An OpenAPI document from a URL, and the URL at which it was found. This machine is permitted if the
+/// user typed its name, not for a redirect of another host.
 pub(crate) async fn fetched(
     url: &str,
     cancellation: &CancellationToken,
 ) -> Result<(Url, String), Problem> {
     let failed = |problem: String| Problem::failed("not_fetched", format!("{url}: {problem}"));
     let local = ["127.0.0.0/8", "::1/128"].into_iter().filter_map(|net| net.parse().ok());
+    let local = local.filter(|_| names_this_machine(url));
     let client = HttpClient::builder().allow_addresses(local).build();
     let mut request = HttpRequest::get(url);
     request.max_body_bytes = MAX_DOCUMENT;
@@ -32,4 +35,11 @@ pub(crate) async fn fetched(
     let text = String::from_utf8(response.body.to_vec())
         .map_err(|_| failed("the document is not UTF-8 text".to_owned()))?;
     Ok((response.final_url, text))
+}
+
+fn names_this_machine(url: &str) -> bool {
+    let Ok(url) = Url::parse(url) else { return false };
+    let host = url.host_str().unwrap_or_default();
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }

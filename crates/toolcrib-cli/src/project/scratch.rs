@@ -36,7 +36,7 @@ pub(crate) async fn with_scratch(
     if found.is_some() || (of_imports && with.is_empty()) {
         return Ok(global.clone());
     }
-    let mut tools = Vec::with_capacity(with.len());
+    let mut tools: Vec<_> = global.imports.iter().cloned().map(ScratchTools::Servers).collect();
     for word in with {
         tools.push(tools_of(word, cancellation).await?);
     }
@@ -49,7 +49,8 @@ pub(crate) async fn with_scratch(
             );
         }
     }
-    Ok(GlobalArgs { project: Some(made.dir), ..global.clone() })
+    // Printed commands repeat these options, and `--no-project` would conflict.
+    Ok(GlobalArgs { project: Some(made.dir), no_project: false, ..global.clone() })
 }
 
 /// The tools that a word of `--with` names.

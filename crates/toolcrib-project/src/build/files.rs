@@ -244,11 +244,6 @@ impl Folders {
         found
     }
 
-    /// Their paths, as far as they could be opened.
-    pub(crate) fn paths(&self) -> Vec<&Path> {
-        self.0.iter().filter_map(|one| Some(one.files.as_ref()?.folder())).collect()
-    }
-
     /// The folders that could be opened.
     pub(crate) fn into_usable(self) -> Vec<Files> {
         self.0.into_iter().filter_map(|one| one.files).collect()

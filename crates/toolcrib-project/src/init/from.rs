@@ -8,6 +8,7 @@ use std::{
 };
 
 use toolcrib_capabilities::http::Url;
+use toolcrib_models::Vendor;
 use toolcrib_tools::openapi::{MAX_DOCUMENT, OpenApi, SERVER_PLACEHOLDER};
 
 use super::{
@@ -232,17 +233,39 @@ fn of_document(
     let title = document.title().unwrap_or(shown);
     let head =
         head(shown, "", &format!("You use {}. Ask before you change anything.", comment(title)));
-    let (tools, notices) = document_tools(&identifier(shown), "API_KEY", file, document, url);
+    let (mut tools, mut notices) = document_tools(&identifier(shown), file, document, url);
+    if document.needs_secret() {
+        let variable = key_variable(&identifier(shown));
+        tools.push_str(&format!(
+            "auth = \"secret:API_KEY\"\n\n[secrets.API_KEY]\nenv = \"{variable}\" # the environment variable\n"
+        ));
+        notices.push(format!(
+            "the API needs a key: set the environment variable {variable}, or name another one in \
+             {PROJECT_FILE}"
+        ));
+    }
     let search = format!(
         "\n[tool_search]\ndefer_above = {DEFER_ABOVE} # more tools are searched instead of listed\n"
     );
     (format!("{head}{search}{tools}"), notices)
 }
 
-/// The tools of a document, whose secret has this name, and notices for its user.
+/// The variable for the key of an API. It is never one with the key of a model: a host such as
+/// `openai.example` would get it.
+fn key_variable(name: &str) -> String {
+    let name = name.to_ascii_uppercase();
+    let variable = format!("{name}_API_KEY");
+    let is_of_vendor = |vendor: Vendor| vendor.key_variables().contains(&&*variable);
+    match Vendor::ALL.into_iter().any(is_of_vendor) {
+        true => format!("{name}_TOOLS_KEY"),
+        false => variable,
+    }
+}
+
+/// The tools of a document without its `auth`, and notices for its user. A document that was fetched
+/// may name private addresses only of the host that its user named.
 pub(super) fn document_tools(
     name: &str,
-    secret: &str,
     file: &str,
     document: &OpenApi,
     url: Option<&Url>,
@@ -273,16 +296,20 @@ pub(super) fn document_tools(
     let mut local: Vec<_> = servers.iter().flat_map(|url| private_addresses(url)).collect();
     local.sort_unstable();
     local.dedup();
+    let own = url.map(|url| private_addresses(url.as_str()));
+    let is_foreign = own.is_some_and(|own| local.iter().any(|address| !own.contains(address)));
     if !local.is_empty() {
         let local: Vec<_> = local.iter().map(|address| format!("\"{address}\"")).collect();
         let local = local.join(", ");
-        text.push_str(&format!("allow_addresses = [{local}] # not on the public internet\n"));
-    }
-    if document.needs_secret() {
-        let variable = format!("{}_API_KEY", name.to_ascii_uppercase());
-        text.push_str(&format!(
-            "auth = \"secret:{secret}\"\n\n[secrets.{secret}]\nenv = \"{variable}\" # the environment variable\n"
-        ));
+        let off = if is_foreign { "# " } else { "" };
+        text.push_str(&format!("{off}allow_addresses = [{local}] # not on the public internet\n"));
+        notices.push(match is_foreign {
+            true => format!(
+                "the document names servers that are not on the public internet ({local}), which its \
+                 tools do not call: in a project of `toolcrib init`, `allow_addresses` permits them"
+            ),
+            false => format!("the tools call {local}, which is not on the public internet"),
+        });
     }
     (text, notices)
 }

@@ -12,7 +12,7 @@ use toolcrib_tools::openapi::{MAX_DOCUMENT, OpenApi};
 
 use super::{
     InitError,
-    from::{agent, database, document_tools, identifier, is_database, quoted},
+    from::{agent, comment, database, document_tools, identifier, is_database, quoted},
 };
 use crate::{file::PROJECT_FILE, private, read::text_file::read_text, user::state::StateFolder};
 
@@ -26,6 +26,8 @@ pub enum ScratchTools {
     Web,
     /// A SQLite database, which is only read, or an OpenAPI document.
     File(PathBuf),
+    /// The servers of a file that the caller imports. They are only a part of the project's identity.
+    Servers(PathBuf),
     /// An OpenAPI document that was fetched from a URL.
     Document {
         /// The URL at which it was found.
@@ -46,14 +48,17 @@ pub struct ScratchProject {
 }
 
 /// Writes a project of these tools into `scratch` in the state folder of the user. The same
-/// tools have the same folder, and so the same sessions. A person approves each call that may change
+/// tools from the same places have the same folder, and so the same sessions and grants. A person approves each call that may change
 /// something.
 ///
 /// # Errors
 /// [`InitError`], such as for a file that is neither a database nor a document.
 pub fn init_scratch(tools: &[ScratchTools]) -> Result<ScratchProject, InitError> {
     let mut scratch = Scratch::default();
-    for one in tools {
+    // A file may have the name of a keyword.
+    scratch.names.extend(["here", "web"].map(str::to_owned));
+    let is_new = |at: &usize, one| !tools.iter().take(*at).any(|earlier| earlier == one);
+    for (_, one) in tools.iter().enumerate().filter(|(at, one)| is_new(at, *one)) {
         scratch.add(one)?;
     }
     let top = "name = \"scratch\"\n";
@@ -86,18 +91,15 @@ impl Scratch {
     fn add(&mut self, tools: &ScratchTools) -> Result<(), InitError> {
         match tools {
             ScratchTools::Files => self.add_files()?,
-            ScratchTools::Web => {
-                if self.names.insert("web".to_owned()) {
-                    self.text.push_str("\n[[tool]]\nkind = \"web\"\n");
-                }
-            }
+            ScratchTools::Web => self.text.push_str("\n[[tool]]\nkind = \"web\"\n"),
             ScratchTools::File(path) => self.add_file(path)?,
+            ScratchTools::Servers(path) => self.add_servers(path)?,
             ScratchTools::Document { url, text } => {
                 let unusable = unusable(PathBuf::from(url.as_str()));
                 let document = OpenApi::parse(text)
                     .map_err(|error| unusable(format!("is no OpenAPI document: {error}")))?;
                 let shown = url.host_str().unwrap_or_default().to_owned();
-                self.add_document(&shown, text, &document, Some(url));
+                self.add_document((&shown, url.as_str()), text, &document, Some(url));
             }
         }
         Ok(())
@@ -106,13 +108,10 @@ impl Scratch {
     fn add_files(&mut self) -> Result<(), InitError> {
         let cannot = |source| InitError::Unwritable { path: ".".into(), source };
         let here = env::current_dir().map_err(cannot)?;
-        let folder = here.to_str().ok_or_else(not_text(&here))?;
-        if self.names.insert("here".to_owned()) {
-            let folder = quoted(folder);
-            self.text.push_str(&format!(
-                "\n[files.here]\nfolder = {folder}\nwrite = true\n\n[[tool]]\nkind = \"files\"\n"
-            ));
-        }
+        let folder = quoted(here.to_str().ok_or_else(not_text(&here))?);
+        self.text.push_str(&format!(
+            "\n[files.here]\nfolder = {folder}\nwrite = true\n\n[[tool]]\nkind = \"files\"\n"
+        ));
         Ok(())
     }
 
@@ -134,18 +133,58 @@ impl Scratch {
                  file is named by `--import`"
             ))
         })?;
-        self.add_document(&shown, &text, &document, None);
+        if document.servers().is_empty() {
+            let problem = "has no absolute URL of a server; name the document by its URL";
+            return Err(unusable(problem.to_owned()));
+        }
+        let source = real.to_str().ok_or_else(not_text(&real))?;
+        self.add_document((&shown, source), &text, &document, None);
         Ok(())
     }
 
-    fn add_document(&mut self, shown: &str, text: &str, document: &OpenApi, url: Option<&Url>) {
+    /// The comment makes the file, and so the folder of the project, another one for other servers.
+    fn add_servers(&mut self, path: &Path) -> Result<(), InitError> {
+        let unusable = unusable(path.to_owned());
+        let cannot = |error: io::Error| unusable(format!("cannot be read: {error}"));
+        let real = path.canonicalize().map_err(cannot)?;
+        let here = env::current_dir().map_err(cannot)?;
+        for (what, path) in [("Servers of", real), ("Begun in", here)] {
+            let path = path.to_str().ok_or_else(not_text(&path))?;
+            self.text.push_str(&format!("\n# {what} {}\n", quoted(path)));
+        }
+        Ok(())
+    }
+
+    /// Adds a document with its name for people and the place where it was found.
+    fn add_document(
+        &mut self,
+        (shown, source): (&str, &str),
+        text: &str,
+        document: &OpenApi,
+        url: Option<&Url>,
+    ) {
         let name = self.name(shown);
         let is_json = text.trim_start().starts_with('{');
-        let file = format!("{name}.{}", if is_json { "json" } else { "yaml" });
-        let secret = format!("{}_API_KEY", name.to_ascii_uppercase());
-        let (tools, notices) = document_tools(&name, &secret, &file, document, url);
+        let digest = Digest::of(text.as_bytes());
+        let file = format!("{digest}.{}", if is_json { "json" } else { "yaml" });
+        // Another place or text is another project.
+        self.text.push_str(&format!("\n# From {}", quoted(source)));
+        let (mut tools, notices) = document_tools(&name, &file, document, url);
+        // Two documents may have the same names of operations.
+        if !self.documents.is_empty() {
+            tools = tools.replacen("# name = ", "name = ", 1);
+        }
         self.text.push_str(&tools);
         self.notices.extend(notices);
+        // No key of the environment: the document says where it would be sent.
+        if document.needs_secret() {
+            let from = if url.is_some() { "URL" } else { "FILE" };
+            self.notices.push(format!(
+                "the API of {} needs a key, and a conversation without a project sends none; \
+                 `toolcrib init NAME --from {from}` makes a project for it",
+                comment(shown)
+            ));
+        }
         self.documents.push((file, text.to_owned()));
     }
 

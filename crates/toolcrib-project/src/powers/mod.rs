@@ -371,8 +371,8 @@ fn folder(folder: &FolderEntry) -> Option<Power> {
     Some(power(&folder.at, format!("folder `{}`", folder.name), action, BTreeSet::new()))
 }
 
-/// The URL of a vendor as a model without a section dials it, and the variables that it reads. Of these,
-/// the vault may have the key.
+/// The URL of a vendor as a model without a section dials it, and the variables that it reads. In place of
+/// these, the user may have stored the key.
 fn of_vendor(vendor: Vendor) -> (String, BTreeSet<String>) {
     let mut reads: BTreeSet<_> =
         vendor.key_variables().iter().map(|name| (*name).to_owned()).collect();

@@ -47,6 +47,13 @@ impl Vault {
         Ok(Self(folder.join("vault")))
     }
 
+    /// The keys of this user's models. They have a folder of their own, so that neither a project nor
+    /// `secret set` can name one.
+    pub(crate) fn of_model_keys() -> Result<Self, VaultError> {
+        let folder = config_of_user().ok_or(VaultError::NoHome)?;
+        Ok(Self(folder.join("model_keys")))
+    }
+
     /// Whether a text may be the name of a secret: of `a-z A-Z 0-9 _ - .`, without `.` at the beginning.
     pub fn is_name(name: &str) -> bool {
         is_secret_name(name) && !name.starts_with('.')

@@ -267,13 +267,13 @@ impl<'a> Opening<'a> {
         let tools = offered_with_secrets(tools, secrets);
         let asks = policy.rules.iter().any(|rule| rule.effect == Effect::Ask)
             || tools.iter().any(|tool| tool.asks_when_tainted());
-        let (weak, declared) = (names.sandboxes.weak_programs(), self.folders.paths());
+        let weak = names.sandboxes.weak_programs();
         let approvals = ProjectApprovals::new(
             (&file.approvals, &file.policy),
             asks,
             &self.sessions,
             root.path(),
-            (&*weak, &*declared),
+            &weak,
             (secrets, self.trust.untrusted.as_ref()),
             problems,
         );

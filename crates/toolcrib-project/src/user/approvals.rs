@@ -1,6 +1,6 @@
 //! Approval of calls in a project: the store, the key, and programs that could reach the key.
 
-use std::{collections::HashSet, path::Path, sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 
@@ -51,7 +51,7 @@ impl ProjectApprovals {
         asks: bool,
         sessions: &Sessions,
         root: &Path,
-        reach: (&[WeakProgram], &[&Path]),
+        programs: &[WeakProgram],
         (secrets, held): (&ProjectSecrets, Option<&Arc<str>>),
         problems: &Problems,
     ) -> Self {
@@ -60,7 +60,7 @@ impl ProjectApprovals {
             Some(shared) => shared_keys(shared, secrets, held, problems),
             None => ApprovalKeys::new(of_user),
         };
-        let advisory = advisory(&keys, reach);
+        let advisory = advisory(programs);
         let this = Self {
             sessions: sessions.clone(),
             place: root.to_string_lossy().into(),
@@ -97,7 +97,7 @@ impl ProjectApprovals {
         self.asks
     }
 
-    /// Why approvals are advisory: programs and folders of the project through which a model could
+    /// Why approvals are advisory: programs of the project through which a model could
     /// reach the user's key, and approve its own calls. Empty if there is none.
     pub fn advisory(&self) -> &[Arc<str>] {
         &self.advisory
@@ -199,25 +199,14 @@ impl MarkStore for Marks {
     }
 }
 
-fn advisory(keys: &ApprovalKeys, reach: (&[WeakProgram], &[&Path])) -> Vec<Arc<str>> {
-    let (programs, folders) = reach;
-    let (mut reasons, mut known) = (Vec::new(), HashSet::new());
-    let mut add = |reason: String| {
-        let reason: Arc<str> = reason.into();
-        if known.insert(Arc::clone(&reason)) {
-            reasons.push(reason);
-        }
-    };
+fn advisory(programs: &[WeakProgram]) -> Vec<Arc<str>> {
+    let mut reasons: Vec<Arc<str>> = Vec::new();
     for WeakProgram { at, tier } in programs {
-        add(format!(
+        let reason = format!(
             "the program at {at} runs in the sandbox `{tier}`, which does not hide your key"
-        ));
-    }
-    // A folder that does not exist yet has existing ones above it.
-    let key = keys.folder().and_then(|key| key.ancestors().find_map(|one| one.canonicalize().ok()));
-    for folder in folders.iter().filter_map(|folder| folder.canonicalize().ok()) {
-        if key.as_ref().is_some_and(|key| key.starts_with(&folder)) {
-            add(format!("the folder {} contains your key", folder.display()));
+        );
+        if !reasons.iter().any(|known| **known == *reason) {
+            reasons.push(reason.into());
         }
     }
     reasons

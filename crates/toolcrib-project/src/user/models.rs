@@ -16,14 +16,16 @@ use crate::private::{
 /// A larger file is not valid.
 const MOST_BYTES: u64 = 64 * 1024;
 
-/// The models of this user: `models.json` in the user's configuration folder, and for each key an entry
-/// of the [`Vault`] with the name of the vendor's variable, such as `OPENAI_API_KEY`.
+/// The models of this user: `models.json` in the user's configuration folder, and for each key a file of
+/// `model_keys` there with the name of the vendor's variable, such as `OPENAI_API_KEY`.
 ///
 /// They apply to a vendor that the environment does not configure, neither by a key nor by a base URL. Key
-/// and base URL are always those of one place: a key is never sent to a server of another place.
+/// and base URL are always those of one place: a key is never sent to a server of another place. The
+/// default model with a base URL of this user is [only there](Self::at_base_url).
 #[derive(Debug, Clone)]
 pub struct UserModels {
     file: PathBuf,
+    /// The keys, which are no secrets of the user's [`Vault`]: no project can read them.
     vault: Vault,
     stored: StoredModels,
 }
@@ -43,7 +45,7 @@ struct StoredModels {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UserModelsError {
-    /// The vault cannot be used.
+    /// The keys cannot be used.
     #[error(transparent)]
     Vault(#[from] VaultError),
     /// The file cannot be read or written.
@@ -65,11 +67,15 @@ impl UserModels {
     /// # Errors
     /// [`UserModelsError`], also for a file that others can read, and for a user without a home.
     pub fn of_user() -> Result<Self, UserModelsError> {
-        let vault = Vault::of_user()?;
+        let vault = Vault::of_model_keys()?;
         let file = config_of_user().ok_or(VaultError::NoHome)?.join("models.json");
-        let read = || -> io::Result<_> {
+        let read = || -> io::Result<StoredModels> {
             let text = private::secret(&file, MOST_BYTES, "run `toolcrib models add`")?;
-            Ok(text.map(|text| serde_json::from_str(&text)).transpose()?.unwrap_or_default())
+            let Some(text) = text else { return Ok(StoredModels::default()) };
+            serde_json::from_str(&text).map_err(|error| {
+                let help = "correct the file, or remove it and run `toolcrib models add`";
+                io::Error::new(io::ErrorKind::InvalidData, format!("{error}; {help}"))
+            })
         };
         let stored =
             read().map_err(|source| UserModelsError::File { path: file.clone(), source })?;
@@ -169,6 +175,16 @@ impl UserModels {
         write().map_err(|source| UserModelsError::File { path: self.file.clone(), source })
     }
 
+    /// A model at the base URL that this user has stored for its vendor, also if the environment
+    /// configures the vendor; `None` without a stored one.
+    pub fn at_base_url(
+        &self,
+        builder: VendorModelBuilder,
+    ) -> Option<Result<VendorModel, InvalidVendorModelError>> {
+        self.base_url(builder.vendor())?;
+        Some(self.fill(builder).build())
+    }
+
     /// A model with the base URL and key of this user.
     fn fill(&self, mut builder: VendorModelBuilder) -> VendorModelBuilder {
         let vendor = builder.vendor();
@@ -188,7 +204,7 @@ impl UserModels {
     }
 }
 
-/// The entry of the vault with the key of a vendor. Of several variables it is the last one, which is
+/// The file with the key of a vendor. Of several variables it is the last one, which is
 /// named after the model.
 fn entry(vendor: Vendor) -> &'static str {
     vendor.key_variables().last().copied().unwrap_or(vendor.as_str())

@@ -1,7 +1,7 @@
 //! `toolcrib models add` and `remove`: the default model of this user, and its key.
 
 use std::{
-    env,
+    env::{self, VarError},
     io::{self, IsTerminal as _},
 };
 
@@ -68,13 +68,21 @@ async fn add(
         None => ask_model(cancellation).await?,
     };
     let name = vendor_model(&written).map_err(Problem::usage)?;
+    if args.base_url.is_some() && !written.contains(':') {
+        return Err(Problem::usage(format!(
+            "name a model of the server at `--base-url`: `{written}:MODEL`"
+        )));
+    }
     let variable = name.vendor.configured_by();
     if let (Some(variable), Some(_)) = (variable, &args.base_url) {
         return Err(Problem::usage(format!(
-            "the environment sets {variable}, which would be used in place of this base URL; unset it"
+            "the environment sets {variable}, which other models of {} would use in place of this \
+             base URL; unset it",
+            name.vendor
         )));
     }
     let key = key(args, &name, &models, cancellation).await?;
+    let stores_none = key.is_none();
     let added = models.add(&name, args.base_url.as_deref(), key);
     added.map_err(|error| failed(&error))?;
     let candidate = users_default()?.ok_or_else(|| gone(&name))?;
@@ -85,8 +93,19 @@ async fn add(
         return Ok(());
     }
     output::model_added(&listed, global.quiet);
-    if let Some(variable) = variable.filter(|_| !global.quiet) {
-        output::notice(&format!("the environment sets {variable}, which is used while it is set"));
+    if global.quiet {
+        return Ok(());
+    }
+    if let Some(variable) = variable {
+        let none = if stores_none { ", and no key was stored" } else { "" };
+        let notice =
+            format!("the environment sets {variable}, which is used while it is set{none}");
+        output::notice(&notice);
+    } else if args.base_url.is_some() && matches!(models.key(name.vendor), Ok(None)) {
+        output::notice(
+            "no key was stored; if the server needs one, repeat the command with `--key-from-env \
+             VARIABLE` or `--key-stdin`",
+        );
     }
     Ok(())
 }
@@ -116,7 +135,7 @@ async fn key(
 ) -> Result<Option<Secret>, Problem> {
     let vendor = name.vendor;
     let value = if let Some(variable) = &args.key_from_env {
-        env::var(variable).map_err(|error| Problem::usage(format!("{variable}: {error}")))?
+        of_variable(variable)?
     } else if args.key_stdin {
         from_stdin(cancellation).await?
     } else if vendor.configured_by().is_some() {
@@ -147,6 +166,28 @@ async fn key(
     };
     secret_value::check(&value)?;
     Ok(Some(Secret::new(value)))
+}
+
+/// The value of an environment variable. Its name may be the key by mistake, so only a valid name is
+/// repeated, and its value never is.
+fn of_variable(name: &str) -> Result<String, Problem> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if name.is_empty()
+        || name.starts_with(|c: char| c.is_ascii_digit())
+        || !name.chars().all(is_plain)
+    {
+        return Err(Problem::usage(
+            "the value of `--key-from-env` is not a name of an environment variable; write the name, \
+             such as WORK_KEY, and not the key",
+        ));
+    }
+    env::var(name).map_err(|error| {
+        let problem = match error {
+            VarError::NotPresent => "is not set",
+            VarError::NotUnicode(_) => "is not UTF-8 text",
+        };
+        Problem::usage(format!("the environment variable {name} {problem}"))
+    })
 }
 
 fn failed(error: &UserModelsError) -> Problem {

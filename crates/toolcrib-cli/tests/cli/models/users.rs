@@ -3,7 +3,7 @@
 use std::{
     fs,
     io::Write as _,
-    os::unix::fs::PermissionsExt as _,
+    os::unix::{ffi::OsStrExt as _, fs::PermissionsExt as _},
     path::PathBuf,
     process::{Command, Stdio},
     sync::Arc,
@@ -95,7 +95,7 @@ fn one_command_and_one_question_lead_from_nothing_to_an_answer() {
     assert!(screen.contains("reachable, 1 model") && screen.contains("Try: toolcrib chat"));
     assert!(!raw.contains(KEY), "{raw}");
     assert_eq!(user.mode("config/toolcrib/models.json"), 0o600);
-    assert_eq!(user.mode("config/toolcrib/vault/OPENAI_API_KEY"), 0o600);
+    assert_eq!(user.mode("config/toolcrib/model_keys/OPENAI_API_KEY"), 0o600);
 
     let mut terminal = Terminal::start(&user.command(&["chat"]), 120);
     terminal.wait_for("--with files|web|FILE.db|URL adds some");
@@ -120,11 +120,22 @@ fn one_command_and_one_question_lead_from_nothing_to_an_answer() {
     assert!(listed.stderr.contains("a run that names no model uses openai:desk"), "{listed:?}");
     // The same base URL keeps the key, and another one does not.
     assert_eq!(user.run(&["models", "add", "openai:desk", "--base-url", &url]).code, Some(0));
-    assert!(user.path("config/toolcrib/vault/OPENAI_API_KEY").exists());
+    assert!(user.path("config/toolcrib/model_keys/OPENAI_API_KEY").exists());
     let moved = user.run(&["models", "add", "openai:m", "--base-url", "http://127.0.0.1:9/v1"]);
     assert_eq!(moved.code, Some(0), "{moved:?}");
     assert!(moved.stdout.contains("✗ openai:m"), "{moved:?}");
-    assert!(!user.path("config/toolcrib/vault/OPENAI_API_KEY").exists());
+    assert!(moved.stderr.contains("no key was stored"), "{moved:?}");
+    assert!(!moved.stderr.contains("Try:"), "{moved:?}");
+    assert!(!user.path("config/toolcrib/model_keys/OPENAI_API_KEY").exists());
+
+    // A secret of a project is not the key of a model.
+    let mut secret = user.command(&["secret", "set", "ANTHROPIC_API_KEY"]);
+    let mut secret = secret.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    secret.stdin.take().unwrap().write_all(KEY.as_bytes()).unwrap();
+    assert!(secret.wait().unwrap().success());
+    let listed = user.run(&["models", "--offline"]);
+    assert!(listed.stdout.contains("run `toolcrib models add anthropic`"), "{listed:?}");
+    assert_eq!(user.run(&["models", "remove", "anthropic"]).code, Some(2));
 
     for _ in 0..2 {
         assert_eq!(user.run(&["models", "add", "ollama:m", "--offline"]).code, Some(0));
@@ -147,8 +158,16 @@ fn what_cannot_be_added_is_refused_and_changes_nothing() {
     assert!(refused(&["gpt-5"]).contains("did you mean `openai:gpt-5`?"));
     assert!(refused(&["ollama"]).contains("write `ollama:MODEL`"));
     assert!(refused(&["openai"]).contains("add `--key-from-env VARIABLE` or `--key-stdin`"));
+    let server = ["openai", "--base-url", "http://127.0.0.1:9/v1"];
+    assert!(refused(&server).contains("`openai:MODEL`"));
     assert!(refused(&["openai:a b"]).contains("--key-from-env"));
     assert!(refused(&["openai", "--key-from-env", "TOOLCRIB_UNSET"]).contains("TOOLCRIB_UNSET"));
+    let pasted = refused(&["openai", "--key-from-env", "sk-pasted"]);
+    assert!(pasted.contains("not the key") && !pasted.contains("sk-pasted"), "{pasted}");
+    let bytes = std::ffi::OsStr::from_bytes(b"sk-bytes\xff");
+    let mut command = user.command(&["models", "add", "openai", "--key-from-env", "WORK_KEY"]);
+    let not_text = Outcome::from(command.env("WORK_KEY", bytes).output().unwrap()).stderr;
+    assert!(not_text.contains("WORK_KEY is not UTF-8") && !not_text.contains("sk-"), "{not_text}");
     assert!(refused(&["openai", "-p", "."]).contains("leave out `--project`"));
     let clear = user.add(&["openai:m", "--offline", "--base-url", "http://far.example/v1"]);
     assert_eq!(clear.code, Some(2), "a key is not sent in the clear: {clear:?}");
@@ -159,7 +178,7 @@ fn what_cannot_be_added_is_refused_and_changes_nothing() {
         .unwrap();
     assert!(Outcome::from(with_env).stderr.contains("the environment sets OPENAI_API_KEY"));
     assert!(!user.path("config/toolcrib/models.json").exists());
-    assert!(!user.path("config/toolcrib/vault").exists());
+    assert!(!user.path("config/toolcrib/model_keys").exists());
 }
 
 #[test]
@@ -191,7 +210,7 @@ fn the_default_stands_between_the_project_and_the_environment() {
     assert_eq!(default(&["-p", folder]), json!([null, ["own", "toolcrib.toml:1"]]));
 
     // A default without its key is an error, not another vendor.
-    fs::remove_file(user.path("config/toolcrib/vault/OPENAI_API_KEY")).unwrap();
+    fs::remove_file(user.path("config/toolcrib/model_keys/OPENAI_API_KEY")).unwrap();
     let lost = user.command(&["run", "Hello"]).env("ANTHROPIC_API_KEY", &key).output().unwrap();
     let lost = Outcome::from(lost);
     assert_eq!(lost.code, Some(2), "{lost:?}");
@@ -204,13 +223,13 @@ fn the_default_stands_between_the_project_and_the_environment() {
 fn a_stored_key_goes_only_where_it_was_stored_for() {
     let user = User::new();
     let hello = || Answer::text(&["Hello to you."]);
-    let other = Prepared::saying(Vendor::OpenAi, [hello(), hello(), hello()]);
+    let other = Prepared::saying(Vendor::OpenAi, [hello(), hello(), hello(), hello()]);
     let own = greeter();
     let (own_url, other_url) = (own.server.base_url(), format!("{}/v1", other.url()));
     assert_eq!(user.add(&["openai:desk", "--base-url", &own_url]).code, Some(0));
     assert!(have_the_key(&own.server.recorder().requests()));
 
-    // A base URL of a project, of the command line, or of the environment is another place.
+    // A base URL of a project or of the command line is another place.
     let project = Project::of(&[(
         "toolcrib.toml",
         &format!(
@@ -223,9 +242,18 @@ fn a_stored_key_goes_only_where_it_was_stored_for() {
     assert_eq!(by_project.stdout, "Hello to you.\n", "{by_project:?}");
     let named = ["run", "--model", "openai:desk", "--base-url", &other_url, "Hello"];
     assert_eq!(user.run(&named).stdout, "Hello to you.\n");
-    let by_environment =
-        user.command(&["run", "Hello"]).env("OPENAI_BASE_URL", &other_url).output().unwrap();
+    let by_environment = user
+        .command(&["run", "--model", "openai:desk", "Hello"])
+        .env("OPENAI_BASE_URL", &other_url)
+        .output()
+        .unwrap();
     assert_eq!(Outcome::from(by_environment).stdout, "Hello to you.\n");
+    assert_eq!(other.requests().len(), 3);
+    // The default is at its own base URL, whatever the environment configures for its vendor.
+    for (variable, value) in [("OPENAI_BASE_URL", &*other_url), ("OPENAI_API_KEY", "k-of-env")] {
+        let default = user.command(&["run", "Hello"]).env(variable, value).output().unwrap();
+        assert_eq!(Outcome::from(default).stdout, "Hello to you.\n");
+    }
     assert_eq!(other.requests().len(), 3);
     assert!(!have_the_key(&other.requests()));
 
@@ -244,7 +272,7 @@ fn a_stored_key_goes_only_where_it_was_stored_for() {
     assert_eq!(named.stdout, "Hello to you.\n", "a named project is trusted: {named:?}");
 
     // A file that others can read or change is not used.
-    for file in ["models.json", "vault/OPENAI_API_KEY"] {
+    for file in ["models.json", "model_keys/OPENAI_API_KEY"] {
         let path = user.path("config/toolcrib").join(file);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         let open = user.run(&["run", "Hello"]);
@@ -253,6 +281,16 @@ fn a_stored_key_goes_only_where_it_was_stored_for() {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
     }
     assert_eq!(user.run(&["run", "Hello"]).stdout, "Hello to you.\n");
+
+    // A damaged file stops only what needs it.
+    fs::write(user.path("config/toolcrib/models.json"), "{").unwrap();
+    let damaged = user.run(&["run", "Hello"]);
+    assert!(damaged.stderr.contains("correct the file, or remove it"), "{damaged:?}");
+    let own =
+        format!("[model.other]\nvendor = 'openai'\nmodel = 'desk'\nbase_url = '{other_url}'\n");
+    project.write("toolcrib.toml", &own);
+    let by_project = user.run(&["run", "-p", folder, "Hello"]);
+    assert_eq!(by_project.stdout, "Hello to you.\n", "{by_project:?}");
 }
 
 /// A document with one operation, and its answer.
@@ -299,9 +337,9 @@ fn a_conversation_without_a_project_has_only_the_tools_of_with() {
     let scratch = fs::read_dir(user.path("state/toolcrib/scratch")).unwrap().next().unwrap();
     assert_eq!(scratch.unwrap().metadata().unwrap().permissions().mode() & 0o777, 0o700);
 
-    // A folder that contains the vault does not open it.
+    // A folder that contains the keys does not open it.
     assert_eq!(user.add(&["openai:m", "--offline"]).code, Some(0));
-    let peek = "calls = [{ tool = 'read_file', args = { path = 'config/toolcrib/vault/OPENAI_API_KEY' } }]";
+    let peek = "calls = [{ tool = 'read_file', args = { path = 'config/toolcrib/model_keys/OPENAI_API_KEY' } }]";
     let peek =
         format!("[[rule]]\nstep = 1\n{peek}\n[[rule]]\ntext = '{{{{ errors.read_file }}}}'\n");
     fs::write(user.path("peek.toml"), peek).unwrap();
@@ -309,6 +347,12 @@ fn a_conversation_without_a_project_has_only_the_tools_of_with() {
     let mut command = user.command(&["run", "--with", "files", "--model", &peek, "Go"]);
     let peeked = Outcome::from(command.current_dir(user.0.path()).output().unwrap());
     assert_eq!(peeked.stdout, "True\n", "{peeked:?}");
+
+    // A file with the name of a keyword's folder does not take the keyword's place.
+    fs::copy(user.path("shop.db"), user.path("here.db")).unwrap();
+    let both = ["--with", "../here.db", "--with", "files", "--with", "files"];
+    let both = user.run(&[&["run", "--json", "--model", &model, "Go"], &both[..]].concat());
+    assert!(both.stdout.contains("a line of the folder"), "{both:?}");
 
     // The same tools have the same sessions, and `-c` continues.
     let again = |more: &[&str]| {
@@ -321,7 +365,9 @@ fn a_conversation_without_a_project_has_only_the_tools_of_with() {
     assert_eq!(first, second);
     assert_ne!(first, Value::Null);
 
+    fs::write(user.path("here/relative.json"), DOCUMENT).unwrap();
     for (with, problem) in [
+        ("relative.json", "name the document by its URL"),
         ("file", "did you mean `files`?"),
         ("nothing.db", "there is no file `nothing.db`"),
         ("hello.txt", "is neither a SQLite database nor an OpenAPI document"),
