@@ -47,7 +47,7 @@ impl Vault {
         Ok(Self(folder.join("vault")))
     }
 
-    /// The keys of this user's models. They have a folder of their own, so that neither a project nor
+    /// The keys of this user's models. They are in a separate folder, so that neither a project nor
     /// `secret set` can name one.
     pub(crate) fn of_model_keys() -> Result<Self, VaultError> {
         let folder = config_of_user().ok_or(VaultError::NoHome)?;

@@ -25,7 +25,7 @@ const MOST_BYTES: u64 = 64 * 1024;
 #[derive(Debug, Clone)]
 pub struct UserModels {
     file: PathBuf,
-    /// The keys, which are no secrets of the user's [`Vault`]: no project can read them.
+    /// The keys. They are not entries of the user's vault, so no project can read them.
     vault: Vault,
     stored: StoredModels,
 }

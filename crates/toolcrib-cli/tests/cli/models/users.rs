@@ -350,9 +350,14 @@ fn a_conversation_without_a_project_has_only_the_tools_of_with() {
 
     // A file with the name of a keyword's folder does not take the keyword's place.
     fs::copy(user.path("shop.db"), user.path("here.db")).unwrap();
+    fs::write(user.path("done.toml"), "[[rule]]\ntext = 'Done.'\n").unwrap();
+    let done = format!("script:{}", user.path("done.toml").display());
     let both = ["--with", "../here.db", "--with", "files", "--with", "files"];
-    let both = user.run(&[&["run", "--json", "--model", &model, "Go"], &both[..]].concat());
-    assert!(both.stdout.contains("a line of the folder"), "{both:?}");
+    let both = user.run(&[&["run", "--json", "--model", &done, "Go"], &both[..]].concat());
+    assert_eq!(both.code, Some(0), "{both:?}");
+    for tool in ["here_2_query", "read_file"] {
+        assert!(both.stdout.contains(tool), "{both:?}");
+    }
 
     // The same tools have the same sessions, and `-c` continues.
     let again = |more: &[&str]| {
@@ -380,4 +385,46 @@ fn a_conversation_without_a_project_has_only_the_tools_of_with() {
     let beside = desk.toolcrib(&["run", "--with", "web", "Hi"]);
     assert_eq!(beside.code, Some(2), "{beside:?}");
     assert!(beside.stderr.contains("`--with` is for a conversation without a project"));
+}
+
+#[test]
+fn a_document_gets_no_key_and_no_private_address_of_its_choice() {
+    let user = User::new();
+    let document = |server: &str| {
+        json!({ "openapi": "3.1.0", "servers": [{ "url": server }], "security": [{ "key": [] }],
+            "components": { "securitySchemes": { "key": { "type": "http", "scheme": "bearer" } } },
+            "paths": { "/orders": { "get": { "operationId": "listOrders" } } } })
+    };
+    let foreign = Reply::json(200, &document("http://192.168.1.1"));
+    let api = Prepared::new(Vendor::OpenAi, vec![foreign]);
+    let script = "[[rule]]\nstep = 1\ncalls = [{ tool = 'listOrders', args = {} }]\n\
+                  [[rule]]\ntext = 'Done.'\n";
+    fs::write(user.path("script.toml"), script).unwrap();
+    fs::write(user.path("here/openai.json"), document(&api.url()).to_string()).unwrap();
+    let model = format!("script:{}", user.path("script.toml").display());
+    let run = |args: &[&str]| -> Outcome {
+        let mut command = user.command(args);
+        // The names of the file and of the host as variables.
+        command.env("OPENAI_API_KEY", KEY).env("DATA127_API_KEY", KEY).output().unwrap().into()
+    };
+
+    let of_file = run(&["run", "--model", &model, "--with", "openai.json", "Go"]);
+    assert!(of_file.stderr.contains("sends none"), "{of_file:?}");
+    assert!(of_file.stderr.contains("not on the public internet"), "{of_file:?}");
+    assert!(!have_the_key(&api.requests()));
+
+    let url = format!("{}/openapi.json", api.url());
+    let of_url = run(&["run", "--model", &model, "--with", &url, "Go"]);
+    assert!(of_url.stderr.contains("its tools do not call"), "{of_url:?}");
+    assert!(!have_the_key(&api.requests()));
+    for project in fs::read_dir(user.path("state/toolcrib/scratch")).unwrap() {
+        let project = fs::read_to_string(project.unwrap().path().join("toolcrib.toml")).unwrap();
+        assert!(!project.contains("API_KEY"), "{project}");
+        assert!(!project.contains("\nallow_addresses = [\"192"), "{project}");
+    }
+
+    let begun = run(&["init", "new", "--from", "openai.json"]);
+    assert!(begun.stderr.contains("OPENAI_TOOLS_KEY"), "{begun:?}");
+    let project = fs::read_to_string(user.path("here/new/toolcrib.toml")).unwrap();
+    assert!(!project.contains("OPENAI_API_KEY"), "{project}");
 }
