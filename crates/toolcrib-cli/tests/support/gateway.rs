@@ -312,10 +312,6 @@ impl Http {
         is_whole.then(|| answer.split(' ').nth(1).unwrap().to_owned())
     }
 
-    pub(crate) fn address(&self) -> &str {
-        &self.address
-    }
-
     /// Kills it, as a machine that is gone.
     pub(crate) fn kill(&self) {
         let id = self.child.id().to_string();
