@@ -268,7 +268,7 @@ impl Callers {
         self.known_of(&owner).is_none() || self.record(store, owner).await.is_ok()
     }
 
-    /// The record of a caller. What the store did not have of it, it has then.
+    /// The record of a caller. The store has all of it then.
     async fn record(
         &self,
         store: Option<&Arc<dyn KvStore>>,

@@ -27,7 +27,7 @@ use crate::{
 /// Marks a request that another replica has passed on: it is not passed on again.
 pub(crate) const FORWARDED: HeaderName = HeaderName::from_static("toolcrib-forwarded");
 
-/// What a replica proves its name with, in a request for its health, and the proof in the response.
+/// The challenge by which a replica proves its name, in a request for its health, and the proof in the response.
 const CHALLENGE: HeaderName = HeaderName::from_static("toolcrib-challenge");
 
 /// The limit of a challenge in bytes.

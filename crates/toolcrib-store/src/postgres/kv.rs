@@ -90,8 +90,8 @@ impl KvStore for PostgresStore {
     }
 }
 
-/// Whether an area is Toolcrib's own: a name that no tool can have. What is stored there was acknowledged, such as
-/// the end of a session, a halt, or a login, and survives a crash of the server.
+/// Whether an area is Toolcrib's own: a name that no tool can have. Its values were acknowledged, such as the
+/// end of a session, a halt, or a login, and survive a crash of the server.
 fn is_own(area: &KvArea) -> bool {
     matches!(area, KvArea::Tool { tool, .. } if tool.starts_with("toolcrib:"))
 }
