@@ -24,6 +24,7 @@ mod missing;
 mod oauth;
 mod own_names;
 mod posts;
+mod replicas;
 mod rounds;
 mod skills;
 mod subscribers;

@@ -1,6 +1,9 @@
 //! Small tools, and a real client of either era on a pair of pipes.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicBool, Ordering},
+};
 
 use rmcp::{
     ClientHandler, ClientLifecycleMode, ClientServiceExt, RoleClient,
@@ -16,11 +19,12 @@ use tokio::{
     task::JoinHandle,
 };
 use toolcrib_core::{
-    CancellationToken, DiscoveryError, ListContext, Listing, SkillId, Tool, ToolBuilder,
-    ToolContext, ToolName, ToolProvider,
+    CancellationToken, DiscoveryError, KvArea, KvError, KvStore, KvWrite, ListContext, Listing,
+    SessionStoreError, SkillId, Tool, ToolBuilder, ToolContext, ToolName, ToolProvider,
 };
 use toolcrib_engine::{Engine, EngineBuilder, Redactor, Skill, Skills};
 use toolcrib_gateway::{Access, AccessEntry, Gateway, GatewayError};
+use toolcrib_store::SqliteStore;
 
 /// A tool with everything but a body.
 pub(crate) fn builder(name: &str) -> ToolBuilder {
@@ -48,6 +52,39 @@ pub(crate) fn billing() -> Skills {
     let skill = Skill::new(id, "About billing.", "How to do billing.")
         .tools([ToolName::new("refund").unwrap()]);
     Skills::new(vec![skill]).unwrap()
+}
+
+/// A store that fails from some moment on.
+pub(crate) struct Failing(pub(crate) SqliteStore, pub(crate) AtomicBool);
+
+impl Failing {
+    fn check(&self) -> Result<(), KvError> {
+        match self.1.load(Ordering::SeqCst) {
+            false => Ok(()),
+            true => Err(SessionStoreError::Damaged {
+                store: "test".to_owned(),
+                problem: "damaged".to_owned(),
+            }
+            .into()),
+        }
+    }
+}
+
+impl KvStore for Failing {
+    fn value(&self, area: &KvArea, key: &str) -> Result<Option<Arc<str>>, KvError> {
+        self.check()?;
+        self.0.value(area, key)
+    }
+
+    fn keys(&self, area: &KvArea, prefix: &str) -> Result<Vec<Arc<str>>, KvError> {
+        self.check()?;
+        self.0.keys(area, prefix)
+    }
+
+    fn put(&self, area: &KvArea, write: KvWrite<'_>) -> Result<(), KvError> {
+        self.check()?;
+        self.0.put(area, write)
+    }
 }
 
 /// A tool whose body waits until it is cancelled, and what tells how far it is.

@@ -8,15 +8,15 @@ use std::sync::{
 use serde_json::{Value, json};
 use toolcrib_artifacts::{Artifacts, MemoryStore};
 use toolcrib_core::{
-    Capabilities, KvArea, KvError, KvScope, KvStore, KvWrite, Policy, Rule, RuleConditions,
-    SessionOwner, SessionStoreError, ToolContext, ToolError,
+    Capabilities, KvScope, KvStore, Policy, Rule, RuleConditions, SessionOwner, ToolContext,
+    ToolError,
 };
 use toolcrib_engine::{EngineBuilder, Limits, Personality};
 use toolcrib_gateway::{Access, CallerRestrictions, Gateway, GatewayBuilder, HttpAccess};
 use toolcrib_store::SqliteStore;
 
 use crate::{
-    support::{Client, Era, builder, engine, tool},
+    support::{Client, Era, Failing, builder, engine, tool},
     web::{ANA, BOB, Web, names, request, stateless},
 };
 
@@ -178,39 +178,6 @@ async fn a_restart_changes_nothing_and_an_operator_can_lift_it() {
     assert!(may(&web, ANA, "page").await);
     assert!(!may(&web, ANA, "send").await, "and it is noted again");
     web.end().await;
-}
-
-/// A store that fails from some moment on.
-struct Failing(SqliteStore, AtomicBool);
-
-impl Failing {
-    fn check(&self) -> Result<(), KvError> {
-        match self.1.load(Ordering::SeqCst) {
-            false => Ok(()),
-            true => Err(SessionStoreError::Damaged {
-                store: "test".to_owned(),
-                problem: "damaged".to_owned(),
-            }
-            .into()),
-        }
-    }
-}
-
-impl KvStore for Failing {
-    fn value(&self, area: &KvArea, key: &str) -> Result<Option<Arc<str>>, KvError> {
-        self.check()?;
-        self.0.value(area, key)
-    }
-
-    fn keys(&self, area: &KvArea, prefix: &str) -> Result<Vec<Arc<str>>, KvError> {
-        self.check()?;
-        self.0.keys(area, prefix)
-    }
-
-    fn put(&self, area: &KvArea, write: KvWrite<'_>) -> Result<(), KvError> {
-        self.check()?;
-        self.0.put(area, write)
-    }
 }
 
 #[tokio::test]
