@@ -258,6 +258,10 @@ impl Call {
 }
 
 impl WaitingCalls {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.lock().is_empty()
+    }
+
     fn keep(&self, serving: &ServeContext, mut call: Call) -> Result<Arc<str>, ErrorData> {
         // Unguessable, and meaningless elsewhere: 244 random bits.
         let state: Arc<str> =

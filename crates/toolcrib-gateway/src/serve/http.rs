@@ -39,8 +39,8 @@ impl Gateway {
     /// Serves MCP over HTTP/1.1 at `/mcp`, with a preset skill at `/mcp/skill/S`, and at the
     /// [endpoints](HttpAccess::endpoint) of the access, until the token fires. Then it accepts nothing more, lets requests end for the time of
     /// [`drain`](crate::gateway::GatewayBuilder::drain), cancels the others, and ends sessions and connections;
-    /// nothing runs any more when this returns. With several replicas it still accepts what another one passes on to
-    /// a call that waits for its client.
+    /// nothing runs any more when this returns. While a call waits for its client
+    /// when it fires, it still accepts what other replicas pass on.
     ///
     /// A request is checked in this order: its host (403), its origin (403), its token (401), its
     /// path (404), its body, of at most 4 MiB (413), which must be one message of the protocol
@@ -74,8 +74,9 @@ impl Gateway {
             () = cancellation.cancelled() => Ok(()),
         };
         routes.draining.cancel();
-        let has_replicas = self.0.shared().config.replicas.is_some();
-        let listener = Some(listener).filter(|_| has_replicas && outcome.is_ok());
+        // Without such a call it refuses connections: those that it accepts at the end would break.
+        let passes_on = self.0.shared().config.replicas.is_some() && routes.wait_for_clients();
+        let listener = Some(listener).filter(|_| passes_on && outcome.is_ok());
         let (drain, requests) = (self.0.shared().config.drain, &self.0.requests);
         requests.close();
         let forwarded = async {

@@ -93,6 +93,14 @@ pub(crate) struct Door {
 }
 
 impl Routes {
+    /// Whether a call waits for its client.
+    pub(crate) fn wait_for_clients(&self) -> bool {
+        let waits = |door: &Arc<Door>| door.sessions.wait_for_clients();
+        !self.serving.gateway.waiting.is_empty()
+            || self.doors.read().iter().any(waits)
+            || self.verified.lock().values().any(waits)
+    }
+
     pub(crate) fn new(serving: &ServeContext, access: HttpAccess) -> Result<Self, GatewayError> {
         let verifier = access.oauth.clone().map(Verifier::new).transpose();
         Ok(Self {

@@ -90,6 +90,11 @@ impl Sessions {
         Self { places: Arc::new(Semaphore::new(most)), open: Mutex::default(), sealed }
     }
 
+    /// Whether a call of a session waits for its client.
+    pub(crate) fn wait_for_clients(&self) -> bool {
+        self.open.lock().values().any(|session| session.connection.waits_for_client())
+    }
+
     /// The number of open sessions.
     pub(crate) fn len(&self) -> usize {
         self.open.lock().len()
