@@ -54,6 +54,7 @@ mod validate;
 
 use std::{
     any::Any,
+    collections::HashMap,
     mem,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
@@ -157,14 +158,16 @@ impl Batch<'_> {
             while let Some(call) = calls.next_if(|call| !is_sequential(call)) {
                 together.push(call);
             }
-            let names: Vec<_> = together.iter().map(|call| Arc::clone(&call.call.name)).collect();
-            let together = together.into_iter().enumerate().map(|(at, call)| {
-                let is_alike = |name: &&Arc<str>| **name == call.call.name;
-                let alike = Alike {
-                    position: names.iter().take(at).filter(is_alike).count(),
-                    count: names.iter().filter(is_alike).count(),
-                };
-                self.settle(call, shares, Some(alike))
+            let mut counts: HashMap<Arc<str>, usize> = HashMap::new();
+            let positions = together.iter().map(|call| {
+                let count = counts.entry(Arc::clone(&call.call.name)).or_default();
+                *count += 1;
+                *count - 1
+            });
+            let positions: Vec<_> = positions.collect();
+            let together = together.into_iter().zip(positions).map(|(call, position)| {
+                let count = counts.get(&call.call.name).copied().unwrap_or(1);
+                self.settle(call, shares, Some(Alike { position, count }))
             });
             settled.extend(join_all(together).await);
         }
