@@ -7,7 +7,6 @@
     clippy::disallowed_methods,
     reason = "tests"
 )]
-#![allow(dead_code, reason = "each of the two test programs uses a part of `support`")]
 
 mod callers;
 mod check_server;
@@ -26,10 +25,14 @@ mod serve;
 mod server_skills;
 
 #[path = "../support/gateway.rs"]
+#[allow(dead_code, reason = "the other test program uses the rest")]
 mod gateway;
 #[path = "../support/mcp_server.rs"]
+#[allow(dead_code, reason = "the other test program uses the rest")]
 mod mcp_server;
 #[path = "../support/mod.rs"]
+#[allow(dead_code, reason = "the other test program uses the rest")]
 mod support;
 #[path = "../support/terminal.rs"]
+#[allow(dead_code, reason = "the other test program uses the rest")]
 mod terminal;
