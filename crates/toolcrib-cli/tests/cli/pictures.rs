@@ -55,8 +55,8 @@ fn the_pictures_of_the_readme_show_a_run_of_this_program() {
     }
 }
 
-/// A page as it is, in a picture: its stylesheet and its body, which contain no script. What the picture
-/// does not show is left out: the iterations after the first, and the insides of closed parts.
+/// A picture of a page: its stylesheet and its body, which contain no script. The iterations after the first
+/// and the insides of closed parts are left out.
 fn picture(page: &str, scheme: &str) -> String {
     let between = |start: &str, end: &str| {
         let (_, rest) = page.split_once(start).unwrap();

@@ -1,4 +1,5 @@
-//! Two gateways with separate homes on one PostgreSQL: what a client has at one of them, it has at the other.
+//! Two gateways with separate homes on one PostgreSQL: each continues the sessions and the restrictions of the
+//! other one's clients.
 
 mod waiting;
 

@@ -169,8 +169,8 @@ impl SharedBucket {
     }
 
     /// Takes one call, or returns the time until the next one. A small limit is one round trip for each call. A
-    /// large one is never exceeded: what is allotted in advance is void after the time in which the bucket
-    /// gets as many calls again, and is not part of what may come at once.
+    /// large one is never exceeded: calls that are allotted in advance are void after the time in which the
+    /// bucket gets as many again, and the bucket is smaller by as many.
     async fn take(
         &self,
         per_minute: NonZeroU32,

@@ -107,8 +107,8 @@ impl SessionMenu {
     }
 }
 
-/// A list with the changes that lead from one list to another: what is gone there, and what was added or
-/// moved to the end.
+/// A list with the changes that lead from one list to another: elements that were removed, and those that
+/// were added or moved to the end.
 fn changed<T: Clone + PartialEq>(list: &[T], from: &[T], to: &[T]) -> Vec<T> {
     let remaining = from.iter().filter(|one| to.contains(one));
     let same = remaining.zip(to).take_while(|(before, now)| before == now).count();

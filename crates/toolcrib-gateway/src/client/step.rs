@@ -17,7 +17,7 @@ use super::{
 use crate::access::Caller;
 
 /// The client's error for a result whose restrictions are not stored.
-const WITHHELD: &str = "the call was made, and its result is withheld: what it restricts cannot be stored \
+const WITHHELD: &str = "the call was made, and its result is withheld: its restrictions cannot be stored \
     now; find out what the call did before you repeat it";
 
 /// The conversation of requests in the stateless era, for what permits or shows: artifacts of one

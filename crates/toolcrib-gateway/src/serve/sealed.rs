@@ -1,5 +1,5 @@
 //! Sessions of several replicas: the id of a session is a seal over its facts, so that each replica can
-//! continue it; what its calls have changed is in [`SharedSession`]. Upstream connections are begun again,
+//! continue it; the changes by its calls are in [`SharedSession`]. Upstream connections are begun again,
 //! and streams stay with the replica that has them.
 
 use std::{

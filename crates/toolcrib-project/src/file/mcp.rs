@@ -119,7 +119,7 @@ pub(crate) struct McpSettings {
     pub(crate) auth: Option<AuthSection>,
 }
 
-/// `[mcp.NAME.tool.TOOL]`: what one tool of the server is called here, and what models read of it.
+/// `[mcp.NAME.tool.TOOL]`: the name of one tool of the server here, and the description that models read.
 #[derive(Debug)]
 pub(crate) struct McpToolSection {
     /// The server's own name.

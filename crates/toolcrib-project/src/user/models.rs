@@ -133,7 +133,7 @@ impl UserModels {
             builder = builder.key(key);
         }
         builder.build()?;
-        // First: a key must never stand beside the base URL of another one.
+        // Before the base URL is stored: a key is never sent to a server for which it was not added.
         if key.is_some() || self.base_url(*vendor) != base_url {
             self.vault.remove(entry(*vendor))?;
         }
