@@ -238,9 +238,10 @@ impl Connection {
         }
     }
 
-    /// Acts on a notification, such as the cancellation of a request by its id. An unknown id is
-    /// finished; unknown notifications have no effect.
-    pub(crate) fn notice(&self, notification: Notification) {
+    /// Acts on a notification, such as the cancellation of a request by its id. Unknown notifications have no
+    /// effect. The id of a cancelled request that is not in progress here is returned: it has ended, or is in
+    /// progress at another replica.
+    pub(crate) fn notice(&self, notification: Notification) -> Option<RequestId> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct CancelledParams {
@@ -253,15 +254,18 @@ impl Connection {
                 self.0.roots_changed.notify_one();
             }
             "notifications/cancelled" => {
-                if let Ok(cancelled) =
-                    serde_json::from_value::<CancelledParams>(notification.params.into())
-                    && let Some(request) = self.0.requests.lock().get(&cancelled.request_id)
-                {
-                    request.cancel();
-                }
+                let params = serde_json::from_value(notification.params.into());
+                let CancelledParams { request_id } = params.ok()?;
+                return (!self.cancel(&request_id)).then_some(request_id);
             }
             _ => {}
         }
+        None
+    }
+
+    /// Cancels a request; false if it is not in progress here.
+    pub(crate) fn cancel(&self, id: &RequestId) -> bool {
+        self.0.requests.lock().get(id).map(CancellationToken::cancel).is_some()
     }
 
     /// Whether a request is in progress.

@@ -63,7 +63,7 @@ pub(crate) struct Session {
     /// The part that its replicas share, if there are several.
     pub(crate) shared: Option<SharedSession>,
     /// The shared state that its turn has.
-    taken_over: Mutex<SharedState>,
+    taken_over: Mutex<Arc<SharedState>>,
     /// The menu that all replicas have, as far as it is known here.
     menu: Mutex<SessionMenu>,
     /// Whether another replica has changed its menu since its turn began here.
@@ -195,7 +195,7 @@ impl Session {
     }
 
     /// Takes over what other replicas have noted of it.
-    pub(crate) async fn take_over(&self, state: &SharedState) -> Result<(), TurnError> {
+    pub(crate) async fn take_over(&self, state: &Arc<SharedState>) -> Result<(), TurnError> {
         if *self.taken_over.lock() == *state {
             return Ok(());
         }
@@ -216,7 +216,7 @@ impl Session {
         // The request of this moment is counted by its own iteration.
         let before = state.iterations.saturating_sub(1);
         bound.turn.lock().await.restrict(state.tainted, state.halted.clone(), before);
-        self.taken_over.lock().clone_from(state);
+        *self.taken_over.lock() = Arc::clone(state);
         Ok(())
     }
 
@@ -255,13 +255,13 @@ impl Session {
             }
         };
         let state = shared.change(change).await?;
-        if let (true, Some(menu)) = (has_changed, state.menu) {
+        if let (true, Some(menu)) = (has_changed, &state.menu) {
             let is_current = std::ptr::eq(Arc::as_ptr(&self.bound.lock()), turn);
-            if menu != now || !is_current {
+            if *menu != now || !is_current {
                 self.is_behind.store(true, Relaxed);
             }
             *turn.menu.lock() = now;
-            *self.menu.lock() = menu;
+            self.menu.lock().clone_from(menu);
         }
         Ok(has_changed)
     }

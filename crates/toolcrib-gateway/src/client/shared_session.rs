@@ -7,9 +7,13 @@
 use std::{sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
+use rmcp::model::RequestId;
 use serde::{Deserialize, Serialize};
 use tokio::{task::spawn_blocking, time::Instant};
-use toolcrib_core::{KvArea, KvError, KvStore, KvWrite, SkillId, ToolName};
+use toolcrib_core::{
+    __internal::{millis, now_ms},
+    KvArea, KvError, KvStore, KvWrite, SkillId, ToolName,
+};
 use toolcrib_engine::{HaltedByRule, RevealedTools, Turn};
 
 use super::callers::Restrictions;
@@ -32,6 +36,16 @@ const AREA: &str = "toolcrib:session";
 
 const KEY: &str = "state";
 
+/// How long the cancellation of a request is known to the other replicas: longer than each needs to read the row,
+/// which it does every 2 seconds while a request is in progress.
+const CANCELLED_FOR: Duration = Duration::from_secs(60);
+
+/// The maximum number of cancellations in a row; the oldest make room.
+const MAX_CANCELLED: usize = 32;
+
+/// The longest id of a request in a row, in bytes.
+const MAX_ID: usize = 200;
+
 /// The state of a session that the replicas share.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -46,6 +60,8 @@ pub(crate) struct SharedState {
     pub(crate) menu: Option<SessionMenu>,
     /// The level of log messages that its client has set.
     pub(crate) log: Option<Arc<str>>,
+    /// Requests in progress at other replicas that its client has cancelled, each with the time in milliseconds.
+    cancelled: Vec<(RequestId, u64)>,
 }
 
 /// The part of a menu that calls of its session have changed.
@@ -70,10 +86,26 @@ struct Seen {
     /// A moment at which it was the present one.
     at: Instant,
     text: Option<Arc<str>>,
-    state: SharedState,
+    state: Arc<SharedState>,
 }
 
 impl SharedState {
+    /// The requests that its client has cancelled of late.
+    pub(crate) fn cancelled(&self) -> impl Iterator<Item = &RequestId> {
+        let since = now_ms().saturating_sub(millis(CANCELLED_FOR));
+        self.cancelled.iter().filter(move |(_, at)| *at >= since).map(|(id, _)| id)
+    }
+
+    fn cancel(&mut self, id: &RequestId) {
+        let now = now_ms();
+        let since = now.saturating_sub(millis(CANCELLED_FOR));
+        self.cancelled.retain(|(_, at)| *at >= since);
+        if self.cancelled.len() >= MAX_CANCELLED {
+            self.cancelled.remove(0);
+        }
+        self.cancelled.push((id.clone(), now));
+    }
+
     /// The restrictions of its turn at a replica that continues it.
     pub(crate) fn restrictions(&self) -> Restrictions {
         Restrictions {
@@ -127,11 +159,11 @@ impl SharedSession {
     ///
     /// # Errors
     /// A failure of the store.
-    pub(crate) async fn read(&self, trusted_for: Duration) -> Result<SharedState, KvError> {
+    pub(crate) async fn read(&self, trusted_for: Duration) -> Result<Arc<SharedState>, KvError> {
         if let Some(seen) = &*self.seen.lock()
             && seen.at.elapsed() < trusted_for
         {
-            return Ok(seen.state.clone());
+            return Ok(Arc::clone(&seen.state));
         }
         let (store, area) = (Arc::clone(self.replicas.store()), self.area.clone());
         let read = spawn_blocking(move || stored(&*store, &area));
@@ -144,8 +176,8 @@ impl SharedSession {
     }
 
     /// The state as it was last read or written here.
-    pub(crate) fn last(&self) -> SharedState {
-        self.seen.lock().as_ref().map(|seen| seen.state.clone()).unwrap_or_default()
+    pub(crate) fn last(&self) -> Arc<SharedState> {
+        self.seen.lock().as_ref().map(|seen| Arc::clone(&seen.state)).unwrap_or_default()
     }
 
     /// Changes the state, and returns it: one round trip, unless another replica has changed it.
@@ -155,15 +187,27 @@ impl SharedSession {
     pub(crate) async fn change(
         &self,
         change: impl Fn(&mut SharedState) + Send + 'static,
-    ) -> Result<SharedState, KvError> {
+    ) -> Result<Arc<SharedState>, KvError> {
         let (store, area) = (Arc::clone(self.replicas.store()), self.area.clone());
         let known = self.seen.lock().clone();
         let changed = spawn_blocking(move || written(&*store, &area, known, change));
         Ok(self.sees(changed.await.unwrap_or(Err(KvError::Changed))?))
     }
 
-    fn sees(&self, seen: Seen) -> SharedState {
-        let state = seen.state.clone();
+    /// Tells the other replicas that a request is cancelled. One with too long an id is not.
+    ///
+    /// # Errors
+    /// A failure of the store.
+    pub(crate) async fn cancel(&self, id: RequestId) -> Result<(), KvError> {
+        let is_long = matches!(&id, RequestId::String(text) if text.len() > MAX_ID);
+        if is_long || self.last().cancelled().any(|other| *other == id) {
+            return Ok(());
+        }
+        self.change(move |state| state.cancel(&id)).await.map(drop)
+    }
+
+    fn sees(&self, seen: Seen) -> Arc<SharedState> {
+        let state = Arc::clone(&seen.state);
         let mut last = self.seen.lock();
         if last.as_ref().is_none_or(|last| last.at <= seen.at) {
             *last = Some(seen);
@@ -178,7 +222,7 @@ fn stored(store: &dyn KvStore, area: &KvArea) -> Result<Seen, KvError> {
     // A row that cannot be read is one of another version, or was damaged: its session is over.
     let ended = || SharedState { ended: true, ..SharedState::default() };
     let state = text.as_deref().map(|text| serde_json::from_str(text).unwrap_or_else(|_| ended()));
-    Ok(Seen { at, text, state: state.unwrap_or_default() })
+    Ok(Seen { at, text, state: Arc::new(state.unwrap_or_default()) })
 }
 
 fn written(
@@ -192,14 +236,16 @@ fn written(
             Some(seen) => seen,
             None => stored(store, area)?,
         };
-        let mut state = before.state.clone();
+        let mut state = SharedState::clone(&before.state);
         change(&mut state);
         let text = serde_json::to_string(&state).unwrap_or_default();
         let expected = Some(before.text.as_deref());
         let write = KvWrite { key: KEY, value: Some(&text), expected, lives_for: KEPT_FOR };
         let at = Instant::now();
         match store.put(area, write) {
-            Ok(()) => return Ok(Seen { at, text: Some(text.into()), state }),
+            Ok(()) => {
+                return Ok(Seen { at, text: Some(text.into()), state: Arc::new(state) });
+            }
             Err(KvError::Changed) => {}
             Err(error) => return Err(error),
         }

@@ -62,7 +62,7 @@ pub(crate) struct SessionStart<'a> {
     pub(crate) connection: &'a Connection,
     pub(crate) client: ClientSender,
     /// The state that another replica has noted.
-    pub(crate) shared: Option<(SharedSession, SharedState)>,
+    pub(crate) shared: Option<(SharedSession, Arc<SharedState>)>,
 }
 
 pub(crate) async fn begin(

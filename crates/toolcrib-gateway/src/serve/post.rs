@@ -105,7 +105,7 @@ impl Post<'_> {
             Message::Notification(notification) => {
                 // Without sessions, the end of its connection cancels a request.
                 if headers::has_sessions(this.headers).unwrap_or_default() {
-                    this.session(None).await?.connection.notice(notification);
+                    this.session_request(None).notice(notification).await?;
                 }
                 Ok(reply::whole(StatusCode::ACCEPTED, ""))
             }
@@ -126,11 +126,15 @@ impl Post<'_> {
         }
     }
 
-    async fn session(&self, request: Option<&Request>) -> Result<Arc<HttpSession>, Refusal> {
+    fn session_request<'a>(&'a self, request: Option<&'a Request>) -> SessionRequest<'a> {
         let Self { serving, caller, sessions, headers, .. } = self;
         let id = request.map(|request| &request.id);
         let counts = request.is_some_and(|request| methods::begins_iteration(&request.method));
-        SessionRequest { serving, caller, sessions, headers, id, counts }.find().await
+        SessionRequest { serving, caller, sessions, headers, id, counts }
+    }
+
+    async fn session(&self, request: Option<&Request>) -> Result<Arc<HttpSession>, Refusal> {
+        self.session_request(request).find().await
     }
 
     /// Begins a session; one that the request names has begun already, which is the answer.
@@ -149,11 +153,11 @@ impl Post<'_> {
         if answer.outcome.is_ok()
             && let (Some(sealed), Some(begun)) = (&self.sessions.sealed, connection.session())
         {
-            let name = sealed.name(begun, caller).ok_or_else(|| {
+            let (name, began_ms) = sealed.name(begun, caller).ok_or_else(|| {
                 let message = "no session can begin now: the system has no randomness";
                 Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message)
             })?;
-            session.is_named(name);
+            session.is_named(name, began_ms);
         }
         let has_begun = answer.outcome.is_ok();
         let mut response = answer.send(|json| reply::json(StatusCode::OK, json));

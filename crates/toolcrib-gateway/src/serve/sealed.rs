@@ -77,17 +77,18 @@ impl SealedSessions {
         Self { replicas: replicas.clone(), rights, continued: Mutex::default() }
     }
 
-    /// The id of a session that has begun, for its client.
-    pub(crate) fn name(&self, session: &Session, caller: &Caller) -> Option<Arc<str>> {
+    /// The id of a session that begins now, for its client, and the time in milliseconds.
+    pub(crate) fn name(&self, session: &Session, caller: &Caller) -> Option<(Arc<str>, u64)> {
+        let began_ms = now_ms();
         let facts = Facts {
             id: Arc::clone(&session.id),
-            began_ms: now_ms(),
+            began_ms,
             rights: Arc::clone(&self.rights),
             protocol: session.protocol.clone(),
             can: bits(session.client.abilities),
             menu: menu_of(caller),
         };
-        self.replicas.seal(PURPOSE, &facts)
+        Some((self.replicas.seal(PURPOSE, &facts)?, began_ms))
     }
 
     /// The facts of a session of the same token or identity, at the endpoint of this caller.
@@ -137,15 +138,17 @@ impl SessionRequest<'_> {
             }
             return if here.is_of(self.caller) { Ok(here) } else { Err(unknown()) };
         };
-        let here = here.filter(|session| session.is_of(self.caller));
-        let facts = sealed.facts(name, self.caller).ok_or_else(unknown)?;
-        if is_over(&facts) || facts.menu != menu_of(self.caller) {
-            self.is_lost(sealed, &facts).await?;
-            return Err(unknown());
-        }
+        // Its seal was opened before.
+        let here =
+            here.filter(|session| session.is_of(self.caller) && !is_over(session.began_ms()));
         let session = match here {
             Some(session) => session,
             None => {
+                let facts = sealed.facts(name, self.caller).ok_or_else(unknown)?;
+                if is_over(facts.began_ms) || facts.menu != menu_of(self.caller) {
+                    self.is_lost(sealed, &facts).await?;
+                    return Err(unknown());
+                }
                 let lock = sealed.lock(name);
                 let _one = lock.lock().await;
                 match self.sessions.get(name) {
@@ -178,7 +181,8 @@ impl SessionRequest<'_> {
         let name = named(self.headers, self.id)?;
         let unknown = || unknown(self.id);
         if let Some(sealed) = &self.sessions.sealed {
-            let is_valid = |facts: &Facts| !is_over(facts) && facts.menu == menu_of(self.caller);
+            let is_valid =
+                |facts: &Facts| !is_over(facts.began_ms) && facts.menu == menu_of(self.caller);
             let facts = sealed.facts(name, self.caller).filter(is_valid);
             let facts = facts.ok_or_else(unknown)?;
             let shared = SharedSession::new(&sealed.replicas, &facts.id);
@@ -200,8 +204,24 @@ impl SessionRequest<'_> {
         Ok(())
     }
 
+    /// Acts on a notification to the session. The cancellation of a request that is not in progress here reaches
+    /// the other replicas when they next read the session's row.
+    ///
+    /// # Errors
+    /// As of [`find`](Self::find).
+    pub(crate) async fn notice(&self, notification: Notification) -> Result<(), Refusal> {
+        let session = self.find().await?;
+        if let Some(id) = session.connection.notice(notification)
+            && let Some(shared) =
+                session.connection.session().and_then(|begun| begun.shared.as_ref())
+        {
+            shared.cancel(id).await.map_err(|error| self.away(&error))?;
+        }
+        Ok(())
+    }
+
     /// The state of the session. One more iteration is counted if a rule depends on their number.
-    async fn state(&self, shared: &SharedSession) -> Result<SharedState, KvError> {
+    async fn state(&self, shared: &SharedSession) -> Result<Arc<SharedState>, KvError> {
         let gateway = &self.serving.gateway;
         if self.counts && gateway.config.engine.reads_iteration() {
             return shared
@@ -227,7 +247,7 @@ impl SessionRequest<'_> {
         let place = self.sessions.place().await;
         let place = place.map_err(|wait| no_place(self.id, wait))?;
         let session = HttpSession::with_id(facts.id, self.serving, self.caller, place);
-        session.is_named(name.into());
+        session.is_named(name.into(), facts.began_ms);
         let client = ClientSender::Events(session.common.clone());
         let start =
             SessionStart { connection: &session.connection, client, shared: Some((shared, state)) };
@@ -271,8 +291,8 @@ fn menu_of(caller: &Caller) -> [Option<Arc<str>>; 2] {
 }
 
 /// Whether a session began too long ago.
-fn is_over(facts: &Facts) -> bool {
-    facts.began_ms.saturating_add(millis(LASTS)) <= now_ms()
+fn is_over(began_ms: u64) -> bool {
+    began_ms.saturating_add(millis(LASTS)) <= now_ms()
 }
 
 /// The abilities of a client as bits, in the order of the fields.

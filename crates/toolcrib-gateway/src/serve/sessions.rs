@@ -44,7 +44,8 @@ const RETRY_AFTER: Duration = Duration::from_secs(30);
 /// The interval of the search for idle sessions.
 const SWEEP: Duration = Duration::from_secs(60);
 
-/// How often sessions with a request in progress are read, which may have ended at another replica.
+/// How often sessions with a request in progress are read: they may have ended at another replica, and their
+/// requests may have been cancelled there.
 const LOOK: Duration = Duration::from_secs(2);
 
 /// All sessions are read each time that this number of looks has passed: once a minute.
@@ -64,8 +65,9 @@ pub(crate) struct Sessions {
 /// A session over HTTP, and its streams.
 pub(crate) struct HttpSession {
     pub(crate) connection: Connection,
-    /// Its id for the client, if that is not the id of the conversation.
-    name: OnceLock<Arc<str>>,
+    /// Its id for the client, if that is not the id of the conversation, and when it began, in milliseconds since
+    /// 1970.
+    name: OnceLock<(Arc<str>, u64)>,
     /// Messages that answer no request.
     pub(crate) common: EventStream,
     streams: Mutex<Streams>,
@@ -185,7 +187,8 @@ impl Sessions {
         })
     }
 
-    /// Ends sessions that have ended at another replica, as long as this is polled.
+    /// Ends sessions that have ended at another replica, and cancels requests that were cancelled there, as long as
+    /// this is polled.
     pub(crate) async fn follow(&self, serving: &ServeContext) {
         let mut looks = interval(LOOK);
         for look in 0_u64.. {
@@ -202,7 +205,9 @@ impl Sessions {
                         self.close(session.name());
                         serving.fresh().end_conversation(&begun.access, &begun.id).await;
                     }
-                    Ok(_) => {}
+                    Ok(state) => state.cancelled().for_each(|id| {
+                        session.connection.cancel(id);
+                    }),
                     // Without the store, none is known to have ended.
                     Err(_) => break,
                 }
@@ -281,12 +286,17 @@ impl HttpSession {
 
     /// Its id for the client.
     pub(crate) fn name(&self) -> &Arc<str> {
-        self.name.get().unwrap_or_else(|| self.connection.id())
+        self.name.get().map_or_else(|| self.connection.id(), |(name, _)| name)
     }
 
-    /// Sets its id for the client, before it is opened.
-    pub(crate) fn is_named(&self, name: Arc<str>) {
-        let _ = self.name.set(name);
+    /// Sets its id for the client, and when it began, before it is opened.
+    pub(crate) fn is_named(&self, name: Arc<str>, began_ms: u64) {
+        let _ = self.name.set((name, began_ms));
+    }
+
+    /// When a session with a separate id for the client began.
+    pub(crate) fn began_ms(&self) -> u64 {
+        self.name.get().map_or(0, |(_, began_ms)| *began_ms)
     }
 
     /// Opens the stream of a request. It ends with its response, which also the end of the session

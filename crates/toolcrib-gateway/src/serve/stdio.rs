@@ -132,7 +132,9 @@ impl Client {
             match line.and_then(|line| Message::read(&line)) {
                 Ok(Message::Request(request)) => self.begin(request, place).await,
                 Ok(other) if !self.has_begun => break Err(no_handshake(&other)),
-                Ok(Message::Notification(notification)) => self.connection.notice(notification),
+                Ok(Message::Notification(notification)) => {
+                    self.connection.notice(notification);
+                }
                 Ok(Message::Response(response)) => self.connection.answered(response),
                 Err(invalid) if !invalid.needs_response => {}
                 Err(invalid) => self.refuse(invalid, place),

@@ -192,3 +192,37 @@ fn the_end_of_a_session_ends_its_calls_at_the_other_replica() {
     stream.read_to_string(&mut rest).unwrap();
     assert!(!rest.contains("answer="), "{rest}");
 }
+
+#[test]
+fn a_call_is_cancelled_through_the_other_replica() {
+    const SLOW: &str = "[[tool]]\nkind = \"command\"\nname = \"slow\"\ndescription = \"Waits.\"\n\
+        program = \"sh\"\nargs = [\"-c\", \"echo began >> slow.txt; exec sleep 1000\"]\n\
+        inherit_env = [\"PATH\"]\ntimeout = \"1000s\"\n";
+    let Some(team) = Team::new(60, SLOW) else { return };
+    let (one, two) = (team.replica(), team.replica());
+    let session = one.begin(ANN);
+    let who = json!({ "name": "mcp__desk__who" });
+    assert!(two.call_in(ANN, &session, 10, &who).1.contains("who="));
+    let headers = format!("MCP-Protocol-Version: 2025-06-18\r\nMcp-Session-Id: {session}\r\n");
+    let began = |calls| wait_for(|| team.lines("slow.txt").len() == calls);
+    thread::scope(|scope| {
+        let call = |id| {
+            let (one, session) = (&one, &session);
+            scope.spawn(move || one.call_in(ANN, session, id, &json!({ "name": "slow" })))
+        };
+        let (first, second) = (call(11), call(12));
+        began(2);
+        let cancel = json!({
+            "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 11 },
+        });
+        let (status, answer) = two.send(Some(ANN), &headers, &cancel.to_string());
+        assert_eq!(status, "202", "{answer}");
+        // Each call would last longer than a response is waited for.
+        let (_, answer) = first.join().unwrap();
+        assert!(!answer.contains("\"isError\":false"), "{answer}");
+        assert!(!second.is_finished());
+        assert!(two.call_in(ANN, &session, 13, &who).1.contains("who="));
+        assert_eq!(one.delete(ANN, &session), "202");
+        second.join().unwrap();
+    });
+}
