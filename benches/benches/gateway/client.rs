@@ -50,8 +50,17 @@ impl Target {
     /// Runs concurrent callers, each with a separate connection and session, and each with its next
     /// call as soon as the last is answered.
     pub(crate) async fn round(&self, callers: usize) -> Outcome<Round> {
+        Ok(self.measured(callers, || Ok(())).await?.round)
+    }
+
+    /// A [`round`](Self::round), with what is read before its first call and after its last one.
+    pub(crate) async fn measured<T>(
+        &self,
+        callers: usize,
+        read: impl Fn() -> Outcome<T>,
+    ) -> Outcome<Measured<T>> {
         let connections = try_join_all((0..callers).map(|_| Connection::open(self))).await?;
-        let window = Window::now();
+        let (before, window) = (read()?, Window::now());
         let called = try_join_all(connections.into_iter().map(|mut connection| async move {
             let mut times = Vec::new();
             while window.is_open() {
@@ -62,13 +71,23 @@ impl Target {
             Outcome::Ok((connection, times))
         }))
         .await?;
-        let mut times = Vec::new();
+        let (after, mut times, mut calls) = (read()?, Vec::new(), 0);
         for (connection, own) in called {
+            calls += connection.calls;
             connection.close().await?;
             times.extend(own);
         }
-        Ok(Round::of(&times))
+        Ok(Measured { round: Round::of(&times), calls, before, after })
     }
+}
+
+/// A round, with what was read before and after its calls.
+pub(crate) struct Measured<T> {
+    pub(crate) round: Round,
+    /// All answered calls, also those of the warm-up.
+    pub(crate) calls: u64,
+    pub(crate) before: T,
+    pub(crate) after: T,
 }
 
 /// One connection, and the session on it.

@@ -1,5 +1,7 @@
 //! The server at the end of all calls: one tool that returns its argument, with rmcp.
 
+use std::time::Duration;
+
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
@@ -13,9 +15,9 @@ use serde_json::{Value, json};
 /// The name of its one tool.
 pub(crate) const TOOL: &str = "echo";
 
-/// The one server.
+/// The one server. It waits this long before each response.
 #[derive(Debug, Clone)]
-pub(crate) struct Echo;
+pub(crate) struct Echo(pub(crate) Duration);
 
 impl ServerHandler for Echo {
     fn get_info(&self) -> ServerConfig {
@@ -35,6 +37,9 @@ impl ServerHandler for Echo {
         request: CallToolRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        if !self.0.is_zero() {
+            tokio::time::sleep(self.0).await;
+        }
         let text = request.arguments.as_ref().and_then(|arguments| arguments.get("text"));
         let text = text.and_then(Value::as_str).unwrap_or_default();
         Ok(CallToolResult::success(vec![ContentBlock::text(text)]).into())

@@ -6,7 +6,8 @@
 //! builds the rest and passes the paths in the environment; missing parts are not measured.
 //!
 //! `--rounds N` sets the number of rounds, and `--ways stateless` selects the ways with that in
-//! their name.
+//! their name; `--ways replicas` selects the two gateways with one database. `--soak SECONDS` calls those for so long
+//! and measures only their memory.
 #![allow(
     clippy::disallowed_methods,
     clippy::print_stderr,
@@ -23,12 +24,13 @@ mod hop;
 mod message;
 mod pipe;
 mod program;
+mod replicas;
 mod report;
 mod roles;
 mod served;
 mod ways;
 
-use std::env;
+use std::{env, time::Duration};
 
 use toolcrib_benches::{Outcome, print};
 
@@ -47,6 +49,10 @@ fn main() -> Outcome {
     let rounds = after("--rounds").transpose()?.map_or(Ok(report::ROUNDS), str::parse)?;
     if rounds == 0 {
         return Err("`--rounds` needs at least 1".into());
+    }
+    if let Some(time) = after("--soak").transpose()? {
+        let time = Duration::from_secs(time.parse()?);
+        return print(&replicas::soak(&ways::Setup::find()?, time)?);
     }
     print(&report::tables(rounds, after("--ways").transpose()?)?)
 }

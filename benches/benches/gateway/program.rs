@@ -75,6 +75,41 @@ impl Program {
         }
         largest
     }
+
+    /// The processor time of the process without its children, in the kernel's hundredths of a second.
+    pub(crate) fn processor_time(&self) -> Outcome<Duration> {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
+        // The name of the program, in parentheses, may contain spaces.
+        let (_, after) = stat.rsplit_once(')').ok_or("the kernel says no processor time")?;
+        let times = after.split_whitespace().skip(11).take(2).flat_map(str::parse::<u64>);
+        Ok(Duration::from_millis(10 * times.sum::<u64>()))
+    }
+
+    /// The number of its open files and connections.
+    pub(crate) fn descriptors(&self) -> u64 {
+        let open = fs::read_dir(format!("/proc/{}/fd", self.child.id()));
+        open.map_or(0, |open| open.count() as u64)
+    }
+}
+
+/// The times of all processors, busy and in all, in hundredths of a second.
+pub(crate) struct Processors(u64, u64);
+
+impl Processors {
+    pub(crate) fn now() -> Outcome<Self> {
+        let stat = fs::read_to_string("/proc/stat")?;
+        let line = stat.lines().next().ok_or("the kernel says no times")?;
+        let times: Vec<u64> = line.split_whitespace().flat_map(str::parse).collect();
+        // The fourth and the fifth time are those without work.
+        let idle: u64 = times.iter().skip(3).take(2).sum();
+        let all: u64 = times.iter().take(8).sum();
+        Ok(Self(all - idle, all))
+    }
+
+    /// The share of the time since an earlier reading in which they were busy, from 0 to 1.
+    pub(crate) fn busy_since(&self, before: &Self) -> f64 {
+        (self.0 - before.0) as f64 / (self.1 - before.1) as f64
+    }
 }
 
 fn resident(process: &Path) -> f64 {

@@ -6,6 +6,7 @@ use toolcrib_benches::{Cell, Outcome, Table};
 use crate::{
     COMMAND, chaos,
     figures::{Round, Rounds},
+    replicas,
     ways::{Setup, Way, missing},
 };
 
@@ -44,11 +45,15 @@ pub(crate) fn tables(rounds: usize, named: Option<&str>) -> Outcome<Vec<Table>> 
         goals(&http, &stdio),
         memory(&http, &stdio),
     ];
+    if named.is_none_or(|part| part == replicas::NAME) {
+        tables.extend(replicas::tables(&setup, rounds)?);
+    }
     match &setup.chaos {
         _ if named.is_some() => {}
         Some(program) => tables.push(chaos::table(program, rounds)?),
         None => missing("a bad server"),
     }
+    tables.retain(|table| !table.rows.is_empty());
     Ok(tables)
 }
 

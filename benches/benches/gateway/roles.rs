@@ -1,6 +1,6 @@
 //! The roles of this program when it is started by itself: a server or a proxy.
 
-use std::{future::Future, net::Ipv4Addr, sync::Arc};
+use std::{env, future::Future, net::Ipv4Addr, process::Command, sync::Arc, time::Duration};
 
 use axum::{Router, serve::ListenerExt as _};
 use rmcp::{
@@ -20,7 +20,8 @@ use crate::{echo::Echo, hop::Hop};
 
 /// The server, on standard input and output.
 pub(crate) const ECHO_STDIO: &str = "echo-stdio";
-/// The server, on a local port, which is the next argument.
+/// The server, on a local port, which is the next argument; the one after it is the time before each response,
+/// in milliseconds.
 pub(crate) const ECHO_HTTP: &str = "echo-http";
 /// The bare proxy, on standard input and output.
 pub(crate) const HOP_STDIO: &str = "hop-stdio";
@@ -30,7 +31,7 @@ pub(crate) const HOP_HTTP: &str = "hop-http";
 /// One of these.
 pub(crate) enum Role {
     EchoStdio,
-    EchoHttp(u16),
+    EchoHttp(u16, Duration),
     HopStdio,
     HopHttp(u16),
 }
@@ -40,18 +41,27 @@ pub(crate) fn asked(words: &[&str]) -> Outcome<Option<Role>> {
     Ok(Some(match words {
         [role] if *role == ECHO_STDIO => Role::EchoStdio,
         [role] if *role == HOP_STDIO => Role::HopStdio,
-        [role, port] if *role == ECHO_HTTP => Role::EchoHttp(port.parse()?),
+        [role, port, wait] if *role == ECHO_HTTP => {
+            Role::EchoHttp(port.parse()?, Duration::from_millis(wait.parse()?))
+        }
         [role, port] if *role == HOP_HTTP => Role::HopHttp(port.parse()?),
         _ => return Ok(None),
     }))
+}
+
+/// This program in a role.
+pub(crate) fn own(args: &[&str]) -> Outcome<Command> {
+    let mut command = Command::new(env::current_exe()?);
+    command.args(args);
+    Ok(command)
 }
 
 impl Role {
     /// Runs it until its input ends or it is killed.
     pub(crate) fn run(self) -> Outcome {
         match self {
-            Self::EchoStdio => wait(async { stdio(Echo).await }),
-            Self::EchoHttp(port) => wait(async move { http(Echo, port).await }),
+            Self::EchoStdio => wait(async { stdio(Echo(Duration::ZERO)).await }),
+            Self::EchoHttp(port, time) => wait(async move { http(Echo(time), port).await }),
             Self::HopStdio => wait(async { stdio(Hop::start().await?).await }),
             Self::HopHttp(port) => wait(async move { http(Hop::start().await?, port).await }),
         }

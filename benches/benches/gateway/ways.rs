@@ -16,7 +16,7 @@ use crate::{
     gateways,
     pipe::{Pipe, piped},
     program::{Program, free_address},
-    roles::{ECHO_HTTP, ECHO_STDIO, HOP_HTTP, HOP_STDIO},
+    roles::{ECHO_HTTP, ECHO_STDIO, HOP_HTTP, HOP_STDIO, own},
     served::{self, Behind, Door},
 };
 
@@ -76,7 +76,7 @@ impl Way {
 #[derive(Debug)]
 pub(crate) struct Setup {
     /// The program `toolcrib`.
-    toolcrib: Option<PathBuf>,
+    pub(crate) toolcrib: Option<PathBuf>,
     /// Node and the gateways.
     gateways: Option<PathBuf>,
     /// The misbehaving server.
@@ -194,7 +194,7 @@ impl Start<'_> {
 
     fn echo(&self) -> Outcome<(Program, SocketAddr)> {
         let address = free_address()?;
-        let command = own(&[ECHO_HTTP, &address.port().to_string()])?;
+        let command = own(&[ECHO_HTTP, &address.port().to_string(), "0"])?;
         Ok((self.listening(command, "server", address)?, address))
     }
 
@@ -263,11 +263,4 @@ impl Start<'_> {
         programs.extend(echo);
         Ok(Open { way: self.way, front: Front::Pipe(pipe), programs })
     }
-}
-
-/// This program in another role.
-fn own(args: &[&str]) -> Outcome<Command> {
-    let mut command = Command::new(env::current_exe()?);
-    command.args(args);
-    Ok(command)
 }
