@@ -203,7 +203,7 @@ fn tools(http: &Http, session: &str) -> Vec<String> {
 
 #[test]
 fn a_session_continues_at_each_replica_until_its_client_ends_it() {
-    let Some(team) = Team::new(60, "") else { return };
+    let Some(team) = Team::new(60, "[[tool]]\nkind = \"todo\"\n") else { return };
     let (one, two) = (team.replica(), team.replica());
     let session = one.begin(ANN);
     for (id, http) in [&one, &two, &one, &two].into_iter().enumerate() {
@@ -224,6 +224,12 @@ fn a_session_continues_at_each_replica_until_its_client_ends_it() {
     let (_, answer) = one.call_in(ANN, &session, 12, &search);
     assert!(answer.contains("hidden"), "{answer}");
     assert!(tools(&two, &session).contains(&"hidden".to_owned()));
+
+    // What its tools store for it is read at the other.
+    let add = json!({ "name": "todo_add", "arguments": { "content": "Water the tulips." } });
+    assert!(one.call_in(ANN, &session, 17, &add).1.contains("tulips"));
+    let (_, answer) = two.call_in(ANN, &session, 18, &json!({ "name": "todo_list" }));
+    assert!(answer.contains("Water the tulips."), "{answer}");
 
     // So is a result that is too large.
     let (_, answer) = one.call_in(ANN, &session, 13, &json!({ "name": "numbers" }));
@@ -588,6 +594,11 @@ async fn a_login_counts_at_each_replica_and_is_renewed_once() {
         assert!(called.code == Some(0) && called.stdout.contains("got "), "{called:?}");
     }
     assert_eq!(provider.requests("/token").len(), before + 1);
+    // With another secret, the stored login cannot be opened.
+    let mut call = team.command(&["mcp", "call", "guarded", "read", "--as", "ann"], 3);
+    call.env("TOOLCRIB_TEST_KEY", "f".repeat(32));
+    let refused = Outcome::from(call.output().unwrap());
+    assert!(refused.code != Some(0) && refused.stderr.contains("mcp login"), "{refused:?}");
     // The database has neither the tokens nor anything that they can be read from.
     let server = PostgresServer::shared().unwrap();
     let database = team.variables["TOOLCRIB_TEST_DATABASE"].rsplit('=').next().unwrap().to_owned();

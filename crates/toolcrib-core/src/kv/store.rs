@@ -15,7 +15,8 @@ pub enum KvScope {
     /// those of another plugin's tool with the same name.
     Tool,
     /// All tools in one session. The keys end with the session; those of a conversation that is not a
-    /// session of the store end with the process at the latest.
+    /// session of the store end with the process at the latest, or two days after their last change if several
+    /// processes continue it.
     Session,
     /// All tools, in all sessions of the principal.
     Principal,
@@ -50,6 +51,14 @@ pub enum KvArea {
         /// The name or the id of the session.
         conversation: Arc<str>,
     },
+    /// Of a conversation that several processes continue without a session of the store, as replicas of a
+    /// gateway do.
+    Conversation {
+        /// The owner of the conversation.
+        owner: SessionOwner,
+        /// The id of the conversation.
+        conversation: Arc<str>,
+    },
     /// Of a principal.
     Principal {
         /// The principal.
@@ -72,6 +81,8 @@ impl KvLimits {
     pub const BYTES: usize = 1024 * 1024;
     /// The longest time for which a value is kept after it was written.
     pub const TIME: Duration = Duration::from_hours(366 * 24);
+    /// The same for a [conversation](KvArea::Conversation), whose end no process may see.
+    pub const CONVERSATION: Duration = Duration::from_hours(48);
 
     /// Checks a key and a value.
     ///

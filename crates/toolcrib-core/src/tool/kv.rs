@@ -102,6 +102,7 @@ impl Kv {
     fn usual_time(&self) -> Duration {
         match self.area {
             KvArea::Session { .. } => KvLimits::TIME,
+            KvArea::Conversation { .. } => KvLimits::CONVERSATION,
             _ => DEFAULT_TIME,
         }
     }
@@ -117,7 +118,11 @@ impl Kv {
         if is_secret(key) || value.as_deref().is_some_and(is_secret) {
             return Err(ToolError::failed("a secret cannot be kept; leave it out"));
         }
-        let (key, lives_for) = (key.to_owned(), lives_for.min(KvLimits::TIME));
+        let longest = match self.area {
+            KvArea::Conversation { .. } => KvLimits::CONVERSATION,
+            _ => KvLimits::TIME,
+        };
+        let (key, lives_for) = (key.to_owned(), lives_for.min(longest));
         let written = self.on_store(move |store, area| {
             let expected = expected.as_ref().map(Option::as_deref);
             let write = KvWrite { key: &key, value: value.as_deref(), expected, lives_for };

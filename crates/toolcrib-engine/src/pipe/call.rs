@@ -57,6 +57,8 @@ pub(crate) struct Batch<'a> {
     pub(crate) dry_run: bool,
     /// Whether nothing of the calls can be used after the turn.
     pub(crate) keeps_nothing: bool,
+    /// Whether other processes continue the conversation of the turn.
+    pub(crate) shares_conversation: bool,
     pub(crate) child_agents: Option<&'a Arc<dyn ChildAgents>>,
 }
 

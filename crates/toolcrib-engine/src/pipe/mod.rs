@@ -485,8 +485,11 @@ impl Batch<'_> {
             // They would end with the call, and the next one of the caller would find none.
             KvScope::Session if self.keeps_nothing => None,
             KvScope::Session => {
-                let conversation = Arc::clone(&identity.conversation);
-                Some(KvArea::Session { owner: owner(), conversation })
+                let (owner, conversation) = (owner(), Arc::clone(&identity.conversation));
+                Some(match self.shares_conversation {
+                    true => KvArea::Conversation { owner, conversation },
+                    false => KvArea::Session { owner, conversation },
+                })
             }
             KvScope::Principal => Some(KvArea::Principal { owner: owner() }),
             _ => None,

@@ -335,6 +335,7 @@ impl Iteration {
             journal: self.turn.journal.as_ref(),
             dry_run: self.turn.dry_run,
             keeps_nothing: self.turn.keeps_nothing,
+            shares_conversation: self.turn.shares_conversation,
             child_agents: self.turn.child_agents.as_ref(),
             recovery: Some(&self.turn.recovery).filter(|recovery| recovery.is_for_tools()),
         }

@@ -176,6 +176,7 @@ fn state(
         journal: options.journal,
         dry_run: options.dry_run,
         keeps_nothing: options.keeps_nothing,
+        shares_conversation: options.shares_conversation,
         child_agents: options.child_agents,
         engine,
     }

@@ -66,6 +66,8 @@ pub(super) struct TurnState {
     pub(super) dry_run: bool,
     /// Whether nothing of it can be used after it.
     pub(super) keeps_nothing: bool,
+    /// Whether other processes continue its conversation.
+    pub(super) shares_conversation: bool,
     pub(super) child_agents: Option<Arc<dyn ChildAgents>>,
     pub(super) recovery: ReliabilityContext,
 }

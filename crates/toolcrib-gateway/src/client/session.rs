@@ -118,6 +118,7 @@ impl Session {
             .events(events.clone());
         // Another replica may go on with it.
         options.ends_conversation = shared.is_none();
+        options.shares_conversation = shared.is_some();
         options.skills_admitted = shared.as_ref().is_some_and(SharedSession::is_read);
         let turn = serving.gateway.config.engine.turn(options)?;
         let menu = SessionMenu::of(&turn);
@@ -170,6 +171,7 @@ impl Session {
                 .client(Arc::clone(&self.client) as Arc<dyn ClientPort>)
                 .events(self.events.clone());
             options.ends_conversation = self.shared.is_none();
+            options.shares_conversation = self.shared.is_some();
             (options.skills, options.skills_admitted) = (skills, true);
             gateway.config.engine.turn(options)
         };

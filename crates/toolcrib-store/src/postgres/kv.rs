@@ -25,6 +25,10 @@ impl PostgresStore {
             KvArea::Principal { owner } => {
                 Some((json!(["principal", owner.tenant, owner.principal]).to_string(), None))
             }
+            KvArea::Conversation { owner, conversation } => {
+                let area = json!(["conversation", owner.tenant, owner.principal, conversation]);
+                Some((area.to_string(), None))
+            }
             KvArea::Session { owner, conversation } => {
                 let id = "SELECT id FROM toolcrib.sessions
                     WHERE owner = $1 AND (convert_to(id, 'UTF8') = $2 OR convert_to(name, 'UTF8') = $2)";

@@ -29,6 +29,10 @@ fn area_of(
         KvArea::Principal { owner } => {
             Some((json!(["principal", owner.tenant, owner.principal]).to_string(), None))
         }
+        KvArea::Conversation { owner, conversation } => {
+            let area = json!(["conversation", owner.tenant, owner.principal, conversation]);
+            Some((area.to_string(), None))
+        }
         KvArea::Session { owner, conversation } => {
             let id = "SELECT id FROM sessions WHERE owner = ?1 AND (id = ?2 OR name = ?2)";
             let row = params![owner_key(owner), conversation];

@@ -41,6 +41,7 @@ fn areas(store: &impl KvStore, broken: &mut StoreViolations) -> CheckResult {
         KvArea::Principal { owner: SessionOwner { tenant: None, ..mine.clone() } },
         KvArea::Principal { owner: SessionOwner { principal: None, ..mine.clone() } },
         KvArea::Session { owner: mine.clone(), conversation: "a".into() },
+        KvArea::Conversation { owner: mine.clone(), conversation: "a".into() },
         KvArea::Tool {
             tenant: mine.tenant.clone(),
             tool: mine.principal.clone().unwrap_or_default(),
@@ -140,6 +141,15 @@ fn sessions(store: &(impl KvStore + SessionStore), broken: &mut StoreViolations)
     store.put(&area(&mine, "unsaved"), set("k", "v"))?;
     let unsaved = store.value(&area(&mine, "unsaved"), "k")?;
     broken.unless(unsaved.is_some(), "a conversation that is not a session has keys too");
+    let shared = |owner: &SessionOwner| KvArea::Conversation {
+        owner: owner.clone(),
+        conversation: "work".into(),
+    };
+    store.put(&shared(&mine), set("k", "shared"))?;
+    let is_apart = store.value(&area(&mine, "work"), "k")?.as_deref() == Some("v")
+        && store.value(&shared(&mine), "k")?.as_deref() == Some("shared")
+        && store.value(&shared(&owner()), "k")?.is_none();
+    broken.unless(is_apart, "a conversation without a session has keys of its own");
     store.remove(&mine, &info.id)?;
     store.create(&new(&mine, Some("work")))?;
     let gone = store.value(&area(&mine, "work"), "k")?.is_none()
