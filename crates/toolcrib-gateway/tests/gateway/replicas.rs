@@ -5,10 +5,12 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
+use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use toolcrib_core::{
-    ArgumentMatch, Policy, Rule, RuleConditions, SkillId, Tool, ToolContext, ToolName,
+    ArgumentMatch, CancellationToken, Policy, Rule, RuleConditions, SkillId, Tool, ToolContext,
+    ToolName,
 };
 use toolcrib_engine::{EngineBuilder, Personality, Skill, Skills, ToolsMode};
 use toolcrib_gateway::{Access, Gateway, GatewayBuilder, HttpAccess, Replicas};
@@ -277,6 +279,56 @@ async fn a_ping_is_no_iteration() {
     for web in [&one, &two] {
         in_session(web, &session, &call("plain")).await;
         assert!(!is_done(&in_session(web, &session, &call("seldom")).await));
+    }
+    one.end().await;
+    two.end().await;
+}
+
+#[tokio::test]
+async fn a_stream_that_another_replica_has_is_an_empty_one() {
+    let team = Team::new();
+    let done = CancellationToken::new();
+    let long = || {
+        let done = done.clone();
+        builder("long").handler(move |_: Value, _: ToolContext| {
+            let done = done.clone();
+            async move {
+                done.cancelled().await;
+                "it is done"
+            }
+        })
+    };
+    let (one, two) = (
+        team.replica(engine().tool(long().unwrap())).await,
+        team.replica(engine().tool(long().unwrap())).await,
+    );
+    let session = one.session("/mcp", ANA).await;
+    let mut streams = Vec::new();
+    for web in [&one, &two] {
+        let call = request("tools/call", &call("long"));
+        let mut body = web.send(post("/mcp", ANA, Some(&session), &call)).await.into_body();
+        let first = body.frame().await.unwrap().unwrap().into_data().unwrap();
+        let first = String::from_utf8(first.to_vec()).unwrap();
+        let event = first.lines().find_map(|line| line.strip_prefix("id:")).unwrap().trim();
+        streams.push((event.to_owned(), body));
+    }
+    let mut resume = post("/mcp", ANA, Some(&session), &json!({}));
+    *resume.method_mut() = "GET".parse().unwrap();
+    resume.headers_mut().insert("last-event-id", streams[0].0.parse().unwrap());
+    let mut resumed = two.send(resume).await;
+    assert_eq!(resumed.status(), 200);
+    // It ends although a call of the session is in progress there.
+    while let Some(frame) = resumed.body_mut().frame().await {
+        let data = frame.unwrap().into_data().unwrap();
+        assert!(!str::from_utf8(&data).unwrap().contains("data: {"), "{data:?}");
+    }
+    done.cancel();
+    for (_, mut body) in streams {
+        let mut said = String::new();
+        while !said.contains("it is done") {
+            let data = body.frame().await.expect("the answer comes").unwrap().into_data().unwrap();
+            said.push_str(str::from_utf8(&data).unwrap());
+        }
     }
     one.end().await;
     two.end().await;
