@@ -1,13 +1,15 @@
 // The suite sends no token and uses the fixture's own names of tools and prompts. This relay adds the gateway's token
-// and its prefix of names, and changes nothing else.
+// and its prefix of names, and changes nothing else. Several gateways get the requests in turns.
 
 import { createServer, request } from "node:http";
 
 const NAMED = ["tools/call", "prompts/get"];
 
-/** Listens on an ephemeral port of this machine, in front of `url`. */
-export async function relay(url, token, prefix) {
+/** Listens on an ephemeral port of this machine, in front of gateways with these URLs. */
+export async function relay(urls, token, prefix) {
+  let requests = 0;
   const server = createServer(async (incoming, outgoing) => {
+    const url = urls[requests++ % urls.length];
     const own = `127.0.0.1:${server.address().port}`;
     const headers = { ...incoming.headers, authorization: `Bearer ${token}` };
     for (const name of ["host", "origin"]) headers[name] &&= headers[name].replace(own, url.host);

@@ -2,12 +2,14 @@
 //
 //   node run.mjs TOOLCRIB COLUMN…
 //
-// A column is `client`, or SERVER/ERAS: `direct`, `gateway` or `fastmcp`, with a fixture that speaks `both` eras, only
+// A column is `client`, or SERVER/ERAS: `direct`, `gateway`, `replicas` (two gateways that share the PostgreSQL database
+// of the variable DATABASE, and get the requests in turns) or `fastmcp`, with a fixture that speaks `both` eras, only
 // `sessions` (2025-11-25) or only `stateless` (2026-07-28); SERVER/ERAS/call with one that asks while a call runs. Each
 // runs for both requirement sets, or with @SET for one. Everything started here ends with this program, which itself
 // ends at the latest with its standard input.
 
 import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -94,6 +96,10 @@ async function serve(server, eras, asks = "result") {
     const proxy = start("fastmcp/venv/bin/python", ["proxy.py", upstream]);
     return [`${await says(proxy, /running on (http\S+) /)}/mcp`, () => [proxy, fixture].forEach(end)];
   }
+  if (server === "replicas") {
+    const [url, stop] = await replicas(upstream);
+    return [url, () => [stop(), end(fixture)]];
+  }
   const servers = join(scratch, `${server}-${eras}-${asks}.json`);
   writeFileSync(servers, JSON.stringify({ mcpServers: { fixture: { url: upstream } } }));
   const [url, stop] = await gateway(["--no-project", "--import", servers], "mcp__fixture__");
@@ -103,15 +109,50 @@ async function serve(server, eras, asks = "result") {
 /** The URL of a gateway of these servers or this project, and what ends it. */
 async function gateway(args, prefix) {
   const program = start(toolcrib, ["serve", ...args, "--http", "0", "--show-token"]);
-  const url = new URL(await says(program, /serving (\S+)\s/));
-  const token = await says(program, /token (\S{32,})\n/);
-  const front = await relay(url, token, prefix);
+  return behindRelay([program], await says(program, /token (\S{32,})\n/), prefix);
+}
+
+/** The URL of two gateways with separate homes, and what ends them. */
+async function replicas(upstream) {
+  const project = mkdtempSync(join(scratch, "replicas-"));
+  const [token, key] = [0, 1].map(() => randomBytes(32).toString("hex"));
+  const names = ["STORE", "MARKS", "KEY", "TOKEN"];
+  const secrets = names.map((name) => `${name} = { env = "CONFORMANCE_${name}" }\n`).join("");
+  const file = `policy_default = "allow"
+[secrets]
+${secrets}[sessions]
+store = "secret:STORE"
+[approvals]
+key = "secret:KEY"
+marks = "secret:MARKS"
+[[serve.token]]
+secret = "secret:TOKEN"
+principal = "${token.slice(0, 8)}"
+[mcp.fixture]
+url = "${upstream}"
+`;
+  writeFileSync(join(project, "toolcrib.toml"), file);
+  // Another database that each cluster has.
+  const [store, marks] = ["postgres", "template1"].map((name) => process.env.DATABASE.replace("/postgres?", `/${name}?`));
+  const variables = [store, marks, key, token].map((value, at) => [`CONFORMANCE_${names[at]}`, value]);
+  const programs = ["one", "two"].map((name) => {
+    const home = join(project, name);
+    const own = { ...Object.fromEntries(variables), HOME: home, XDG_STATE_HOME: home, XDG_CONFIG_HOME: home };
+    return start(toolcrib, ["serve", "-p", project, "--http", "0"], own);
+  });
+  return behindRelay(programs, token, "mcp__fixture__");
+}
+
+/** The URL of a relay before gateways, and what ends all of them. */
+async function behindRelay(programs, token, prefix) {
+  const urls = await Promise.all(programs.map(async (program) => new URL(await says(program, /serving (\S+)\s/))));
+  const front = await relay(urls, token, prefix);
   const stop = () => {
     front.close();
     front.closeAllConnections();
-    end(program);
+    programs.forEach(end);
   };
-  return [`http://127.0.0.1:${front.address().port}${url.pathname}`, stop];
+  return [`http://127.0.0.1:${front.address().port}${urls[0].pathname}`, stop];
 }
 
 /** The scenarios of SEP-2640 for a side, which no requirement set has. */

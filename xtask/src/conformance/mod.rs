@@ -14,7 +14,7 @@ use std::{
 use self::{expected::Expected, results::Run};
 use crate::{
     packages::{self, unwritable},
-    peers,
+    peers, postgres,
     problem::Problem,
     small_examples::{build_programs, program},
     workspace::{Workspace, command_line, not_started, unreadable},
@@ -32,7 +32,7 @@ const PROGRAMS: [&str; 5] = ["client.mjs", "fixture.mjs", "proxy.py", "relay.mjs
 /// translated, and the client.
 const SAMPLE: [&str; 3] = ["gateway/both", "gateway/sessions@2026-07-28", "client"];
 
-const MATRIX: [&str; 12] = [
+const MATRIX: [&str; 18] = [
     "direct/both",
     "gateway/both",
     "gateway/sessions",
@@ -41,11 +41,20 @@ const MATRIX: [&str; 12] = [
     "gateway/both/call",
     "gateway/sessions/call",
     "gateway/stateless/call",
+    "replicas/both",
+    "replicas/sessions",
+    "replicas/stateless",
+    "replicas/both/call",
+    "replicas/sessions/call",
+    "replicas/stateless/call",
     "fastmcp/both",
     "fastmcp/sessions",
     "fastmcp/stateless",
     "client",
 ];
+
+/// Two gateways with one database, which must have the verdicts of one gateway.
+const REPLICAS: &str = "replicas/";
 
 /// The command that repeats a run, in errors and on the page.
 const COMMAND: &str = "cargo xtask conformance";
@@ -108,7 +117,14 @@ fn run(workspace: &Workspace, columns: &[&str]) -> Result<Vec<Run>, Problem> {
     }
     let mut command = Command::new(peers::node(workspace).join("bin/node"));
     command.arg("run.mjs").arg(program(workspace, "toolcrib")).args(columns);
+    // The replicas' database; it ends with its standard input.
+    let has_replicas = columns.iter().any(|column| column.starts_with(REPLICAS));
+    let database = has_replicas.then(|| postgres::start(workspace)).transpose()?;
+    command.envs(database.iter().map(|(_, url)| ("DATABASE", url)));
     let printed = printed(command.current_dir(&folder))?;
+    if let Some((mut server, _)) = database {
+        server.wait().map_err(|error| not_started("PostgreSQL", &error))?;
+    }
     results::parse(&printed)
 }
 

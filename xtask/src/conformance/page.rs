@@ -85,6 +85,8 @@ two protocol versions, and writes this page. Known failures of Toolcrib are in
   as the SDK's own conformance server does; 2026-07-28 has no such requests, so a server of this version alone cannot
   ask. The suite sends no token and knows no prefixes of tool names, so a relay adds those of Toolcrib's
   gateway.
+- Two gateways with separate homes on one PostgreSQL, of which a proxy sends each request to the next one, have the same
+  verdicts as one gateway: the command fails otherwise.
 - Client scenarios run `toolcrib mcp test`, `toolcrib mcp call`, `toolcrib mcp login` and `toolcrib menu`.
 - The scenarios `sep-2640-…` are about skills. No requirement set contains them, so they are run in addition, once for each side.
 
