@@ -149,7 +149,7 @@ fn sessions(store: &(impl KvStore + SessionStore), broken: &mut StoreViolations)
     let is_apart = store.value(&area(&mine, "work"), "k")?.as_deref() == Some("v")
         && store.value(&shared(&mine), "k")?.as_deref() == Some("shared")
         && store.value(&shared(&owner()), "k")?.is_none();
-    broken.unless(is_apart, "a conversation without a session has keys of its own");
+    broken.unless(is_apart, "a conversation without a session has separate keys");
     store.remove(&mine, &info.id)?;
     store.create(&new(&mine, Some("work")))?;
     let gone = store.value(&area(&mine, "work"), "k")?.is_none()
