@@ -8,6 +8,7 @@ use std::{
     io::IsTerminal as _,
     net::SocketAddr,
     sync::{Arc, OnceLock},
+    time::Duration,
 };
 
 use futures_util::future::join_all;
@@ -17,7 +18,7 @@ use toolcrib_engine::{Engine, TurnOptions};
 use toolcrib_gateway::{
     Access, AccessEntry, Gateway, GatewayBuilder, GatewayError, LogHealth, Readiness, Replicas,
 };
-use toolcrib_project::Project;
+use toolcrib_project::{Project, Sessions};
 
 use self::reload::Reload;
 use crate::{
@@ -103,10 +104,25 @@ impl Lasting {
 async fn replicas(project: &Project) -> Result<Option<Replicas>, Problem> {
     let Some(secret) = project.shared_secret() else { return Ok(None) };
     let sessions = project.sessions().clone();
-    let store = blocking(move || sessions.open()).await?;
+    let opened = sessions.clone();
+    let store = blocking(move || opened.open()).await?;
+    tokio::spawn(prune(sessions));
     let store = store.map_err(|error| Problem::failed("store_failed", error.to_string()))?;
     let replicas = Replicas::new(store, secret.expose());
     replicas.map(Some).map_err(|error| Problem::invalid(format!("`[approvals] key`: {error}")))
+}
+
+/// How often the store is opened again, which removes what has expired.
+const PRUNE_EVERY: Duration = Duration::from_hours(1);
+
+/// Removes what has expired from the store, as long as this is polled.
+async fn prune(sessions: Sessions) {
+    loop {
+        tokio::time::sleep(PRUNE_EVERY).await;
+        let sessions = sessions.clone();
+        // Without the database, requests say so.
+        let _ = blocking(move || sessions.open()).await;
+    }
 }
 
 /// A project as a gateway serves it.

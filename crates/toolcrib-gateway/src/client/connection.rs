@@ -11,7 +11,6 @@ use std::{
 
 use parking_lot::Mutex;
 use rmcp::{ErrorData, model::RequestId};
-use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
 use toolcrib_core::{CancellationToken, ClientRefusal};
@@ -19,7 +18,7 @@ use toolcrib_core::{CancellationToken, ClientRefusal};
 use super::{changes::Changes, sender::ClientSender, session::Session};
 use crate::{
     access::replicas::{OtherReplica, Replicas},
-    wire::message::{Notification, Response, notification},
+    wire::message::{CANCELLED, Notification, Response, notification},
 };
 
 /// The limit of concurrent requests of a connection, including waiting ones.
@@ -56,8 +55,9 @@ struct Shared {
     shares: Arc<Semaphore>,
     /// The session that began with `initialize`.
     session: OnceLock<Arc<Session>>,
-    /// The requests in progress.
-    requests: Mutex<HashMap<RequestId, CancellationToken>>,
+    /// The requests in progress, with the number of the last cancellation at another replica that was meant for an
+    /// earlier request with the same id.
+    requests: Mutex<HashMap<RequestId, (CancellationToken, u64)>>,
     /// The server's own requests without a response.
     asked: Mutex<OutgoingRequests>,
     /// The number of requests outside of calls since the client's last request.
@@ -129,10 +129,12 @@ impl Connection {
         id: &RequestId,
         cancellation: CancellationToken,
     ) -> Option<RequestGuard> {
+        let shared = self.session().and_then(|session| session.shared.as_ref());
+        let earlier = shared.map_or(0, |shared| shared.last().last_cancellation(id));
         match self.0.requests.lock().entry(id.clone()) {
             Entry::Occupied(_) => None,
             Entry::Vacant(free) => {
-                free.insert(cancellation);
+                free.insert((cancellation, earlier));
                 self.0.outside.store(0, Ordering::Relaxed);
                 Some(RequestGuard { connection: self.clone(), id: id.clone() })
             }
@@ -242,30 +244,29 @@ impl Connection {
     /// effect. The id of a cancelled request that is not in progress here is returned: it has ended, or is in
     /// progress at another replica.
     pub(crate) fn notice(&self, notification: Notification) -> Option<RequestId> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct CancelledParams {
-            request_id: RequestId,
-        }
         match notification.method.as_str() {
             "notifications/initialized" => self.0.initialized.cancel(),
             "notifications/roots/list_changed" => {
                 self.0.outside.store(0, Ordering::Relaxed);
                 self.0.roots_changed.notify_one();
             }
-            "notifications/cancelled" => {
-                let params = serde_json::from_value(notification.params.into());
-                let CancelledParams { request_id } = params.ok()?;
-                return (!self.cancel(&request_id)).then_some(request_id);
+            CANCELLED => {
+                let id = notification.cancelled()?;
+                return (!self.cancel(&id, u64::MAX)).then_some(id);
             }
             _ => {}
         }
         None
     }
 
-    /// Cancels a request; false if it is not in progress here.
-    pub(crate) fn cancel(&self, id: &RequestId) -> bool {
-        self.0.requests.lock().get(id).map(CancellationToken::cancel).is_some()
+    /// Cancels a request, by the cancellation of this number; false if it is not in progress here.
+    pub(crate) fn cancel(&self, id: &RequestId, number: u64) -> bool {
+        let requests = self.0.requests.lock();
+        let Some((request, earlier)) = requests.get(id) else { return false };
+        if number > *earlier {
+            request.cancel();
+        }
+        true
     }
 
     /// Whether a request is in progress.

@@ -4,16 +4,13 @@
 //! A replica reads the row before a request if a rule or the menu may depend on it, and otherwise once a
 //! second, so that an end at another replica is noticed.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use rmcp::model::RequestId;
 use serde::{Deserialize, Serialize};
 use tokio::{task::spawn_blocking, time::Instant};
-use toolcrib_core::{
-    __internal::{millis, now_ms},
-    KvArea, KvError, KvStore, KvWrite, SkillId, ToolName,
-};
+use toolcrib_core::{KvArea, KvError, KvStore, KvWrite, SkillId, ToolName};
 use toolcrib_engine::{HaltedByRule, RevealedTools, Turn};
 
 use super::callers::Restrictions;
@@ -36,15 +33,9 @@ const AREA: &str = "toolcrib:session";
 
 const KEY: &str = "state";
 
-/// How long the cancellation of a request is known to the other replicas: longer than each needs to read the row,
-/// which it does every 2 seconds while a request is in progress.
-const CANCELLED_FOR: Duration = Duration::from_secs(60);
-
-/// The maximum number of cancellations in a row; the oldest make room.
-const MAX_CANCELLED: usize = 32;
-
-/// The longest id of a request in a row, in bytes.
-const MAX_ID: usize = 200;
+/// The maximum number of cancellations in a row, and of their bytes; the oldest make room.
+const MAX_CANCELLED: usize = 256;
+const MAX_CANCELLED_BYTES: usize = 16 * 1024;
 
 /// The state of a session that the replicas share.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -60,8 +51,8 @@ pub(crate) struct SharedState {
     pub(crate) menu: Option<SessionMenu>,
     /// The level of log messages that its client has set.
     pub(crate) log: Option<Arc<str>>,
-    /// Requests in progress at other replicas that its client has cancelled, each with the time in milliseconds.
-    cancelled: Vec<(RequestId, u64)>,
+    /// Requests in progress at other replicas that its client has cancelled, numbered from one.
+    cancelled: VecDeque<(RequestId, u64)>,
 }
 
 /// The part of a menu that calls of its session have changed.
@@ -90,20 +81,30 @@ struct Seen {
 }
 
 impl SharedState {
-    /// The requests that its client has cancelled of late.
-    pub(crate) fn cancelled(&self) -> impl Iterator<Item = &RequestId> {
-        let since = now_ms().saturating_sub(millis(CANCELLED_FOR));
-        self.cancelled.iter().filter(move |(_, at)| *at >= since).map(|(id, _)| id)
+    /// The cancelled requests, with the number of the cancellation.
+    pub(crate) fn cancelled(&self) -> impl Iterator<Item = (&RequestId, u64)> {
+        self.cancelled.iter().map(|(id, number)| (id, *number))
+    }
+
+    /// The number of the last cancellation of requests with an id; 0 without one.
+    pub(crate) fn last_cancellation(&self, id: &RequestId) -> u64 {
+        self.cancelled()
+            .filter(|(other, _)| *other == id)
+            .map(|(_, number)| number)
+            .max()
+            .unwrap_or(0)
     }
 
     fn cancel(&mut self, id: &RequestId) {
-        let now = now_ms();
-        let since = now.saturating_sub(millis(CANCELLED_FOR));
-        self.cancelled.retain(|(_, at)| *at >= since);
-        if self.cancelled.len() >= MAX_CANCELLED {
-            self.cancelled.remove(0);
+        let number = self.cancelled.back().map_or(0, |(_, last)| *last) + 1;
+        self.cancelled.push_back((id.clone(), number));
+        let bytes =
+            |(id, _): &(RequestId, u64)| serde_json::to_string(id).map_or(0, |id| id.len() + 24);
+        let mut all: usize = self.cancelled.iter().map(bytes).sum();
+        while self.cancelled.len() > MAX_CANCELLED || all > MAX_CANCELLED_BYTES {
+            let Some(oldest) = self.cancelled.pop_front() else { break };
+            all -= bytes(&oldest);
         }
-        self.cancelled.push((id.clone(), now));
     }
 
     /// The restrictions of its turn at a replica that continues it.
@@ -194,15 +195,11 @@ impl SharedSession {
         Ok(self.sees(changed.await.unwrap_or(Err(KvError::Changed))?))
     }
 
-    /// Tells the other replicas that a request is cancelled. One with too long an id is not.
+    /// Tells the other replicas that a request is cancelled.
     ///
     /// # Errors
     /// A failure of the store.
     pub(crate) async fn cancel(&self, id: RequestId) -> Result<(), KvError> {
-        let is_long = matches!(&id, RequestId::String(text) if text.len() > MAX_ID);
-        if is_long || self.last().cancelled().any(|other| *other == id) {
-            return Ok(());
-        }
         self.change(move |state| state.cancel(&id)).await.map(drop)
     }
 
@@ -255,7 +252,23 @@ fn written(
 
 #[cfg(test)]
 mod tests {
-    use super::changed;
+    use rmcp::model::RequestId;
+
+    use super::{MAX_CANCELLED, MAX_CANCELLED_BYTES, SharedState, changed};
+
+    #[test]
+    fn the_oldest_cancellations_make_room() {
+        let mut state = SharedState::default();
+        let numbered = RequestId::Number;
+        (0..1_000).for_each(|id| state.cancel(&numbered(id)));
+        assert_eq!(state.cancelled().count(), MAX_CANCELLED);
+        assert_eq!(state.last_cancellation(&numbered(999)), 1_000);
+        assert_eq!(state.last_cancellation(&numbered(0)), 0);
+        // The longest ids that requests have, each byte of which is six in JSON.
+        (0..100).for_each(|_| state.cancel(&RequestId::String("\u{1}".repeat(256).into())));
+        assert!(serde_json::to_string(&state).unwrap().len() < MAX_CANCELLED_BYTES + 200);
+        assert!(state.cancelled().count() > 5);
+    }
 
     #[test]
     fn what_another_replica_has_added_or_removed_stays_so() {

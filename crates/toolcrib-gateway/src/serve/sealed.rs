@@ -16,10 +16,10 @@ use rmcp::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
-use tokio::time::sleep;
+use tokio::{task::spawn_blocking, time::sleep};
 use toolcrib_core::{
     __internal::{millis, now_ms},
-    ClientAbilities, KvError,
+    ClientAbilities, KvArea, KvError, KvWrite, SessionOwner,
 };
 
 use super::{
@@ -27,7 +27,7 @@ use super::{
     sessions::{HttpSession, Sessions, named, no_place, unknown},
 };
 use crate::{
-    access::{Caller, replicas::Replicas},
+    access::{Access, Caller, replicas::Replicas},
     client::{
         callers::Noted,
         context::ServeContext,
@@ -35,7 +35,10 @@ use crate::{
         session::Session,
         shared_session::{LASTS, SharedSession, SharedState, TRUSTED_FOR},
     },
-    wire::{message::Notification, reply::Refusal},
+    wire::{
+        message::{CANCELLED, Notification},
+        reply::Refusal,
+    },
 };
 
 /// The purpose of a seal.
@@ -179,45 +182,80 @@ impl SessionRequest<'_> {
     /// As of [`find`](Self::find).
     pub(crate) async fn end(&self) -> Result<(), Refusal> {
         let name = named(self.headers, self.id)?;
-        let unknown = || unknown(self.id);
         if let Some(sealed) = &self.sessions.sealed {
-            let is_valid =
-                |facts: &Facts| !is_over(facts.began_ms) && facts.menu == menu_of(self.caller);
-            let facts = sealed.facts(name, self.caller).filter(is_valid);
-            let facts = facts.ok_or_else(unknown)?;
-            let shared = SharedSession::new(&sealed.replicas, &facts.id);
-            let before = shared.read(Duration::ZERO).await.map_err(|error| self.away(&error))?;
-            if before.ended {
-                self.sessions.close(name);
-                return Err(unknown());
-            }
+            let (id, shared) = self.shared(sealed, name).await?;
             let ended = shared.change(|state| state.ended = true).await;
             ended.map_err(|error| self.away(&error))?;
             self.sessions.close(name);
-            self.serving.end_conversation(&self.caller.access, &facts.id).await;
+            self.serving.end_conversation(&self.caller.access, &id).await;
+            self.forget(sealed, id);
             sleep(TRUSTED_FOR).await;
             return Ok(());
         }
         let here = self.sessions.get(name).filter(|session| session.is_of(self.caller));
-        here.ok_or_else(unknown)?;
+        here.ok_or_else(|| unknown(self.id))?;
         self.sessions.close(name);
         Ok(())
     }
 
+    /// Removes the values that tools have stored for a session. Those that cannot be removed now expire.
+    fn forget(&self, sealed: &SealedSessions, conversation: Arc<str>) {
+        let store = Arc::clone(sealed.replicas.store());
+        let Access { tenant, principal, .. } = &*self.caller.access;
+        let owner = SessionOwner { tenant: tenant.clone(), principal: principal.clone() };
+        let area = KvArea::Conversation { owner, conversation };
+        spawn_blocking(move || {
+            for key in store.keys(&area, "").unwrap_or_default() {
+                let removal =
+                    KvWrite { key: &key, value: None, expected: None, lives_for: Duration::ZERO };
+                if store.put(&area, removal).is_err() {
+                    break;
+                }
+            }
+        });
+    }
+
     /// Acts on a notification to the session. The cancellation of a request that is not in progress here reaches
-    /// the other replicas when they next read the session's row.
+    /// the other replicas when they next read the session's row; a session is not continued here for it.
     ///
     /// # Errors
     /// As of [`find`](Self::find).
     pub(crate) async fn notice(&self, notification: Notification) -> Result<(), Refusal> {
-        let session = self.find().await?;
-        if let Some(id) = session.connection.notice(notification)
-            && let Some(shared) =
-                session.connection.session().and_then(|begun| begun.shared.as_ref())
-        {
+        let name = named(self.headers, self.id)?;
+        let sealed = self.sessions.sealed.as_ref();
+        let is_elsewhere = notification.method == CANCELLED && self.sessions.get(name).is_none();
+        let elsewhere = match sealed.filter(|_| is_elsewhere) {
+            Some(_) => notification.cancelled(),
+            None => self.find().await?.connection.notice(notification),
+        };
+        if let (Some(sealed), Some(id)) = (sealed, elsewhere) {
+            // One after the other: each writes the same row.
+            let lock = sealed.lock(name);
+            let _one = lock.lock().await;
+            let (_, shared) = self.shared(sealed, name).await?;
             shared.cancel(id).await.map_err(|error| self.away(&error))?;
         }
         Ok(())
+    }
+
+    /// The id of the conversation and the shared state of a session that has not ended, which need not be continued
+    /// here.
+    async fn shared(
+        &self,
+        sealed: &SealedSessions,
+        name: &str,
+    ) -> Result<(Arc<str>, SharedSession), Refusal> {
+        let is_valid =
+            |facts: &Facts| !is_over(facts.began_ms) && facts.menu == menu_of(self.caller);
+        let facts = sealed.facts(name, self.caller).filter(is_valid);
+        let facts = facts.ok_or_else(|| unknown(self.id))?;
+        let shared = SharedSession::new(&sealed.replicas, &facts.id);
+        let before = shared.read(Duration::ZERO).await.map_err(|error| self.away(&error))?;
+        if before.ended {
+            self.sessions.close(name);
+            return Err(unknown(self.id));
+        }
+        Ok((facts.id, shared))
     }
 
     /// The state of the session. One more iteration is counted if a rule depends on their number.

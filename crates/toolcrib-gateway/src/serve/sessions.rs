@@ -205,8 +205,8 @@ impl Sessions {
                         self.close(session.name());
                         serving.fresh().end_conversation(&begun.access, &begun.id).await;
                     }
-                    Ok(state) => state.cancelled().for_each(|id| {
-                        session.connection.cancel(id);
+                    Ok(state) => state.cancelled().for_each(|(id, number)| {
+                        session.connection.cancel(id, number);
                     }),
                     // Without the store, none is known to have ended.
                     Err(_) => break,

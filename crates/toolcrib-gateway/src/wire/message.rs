@@ -134,10 +134,27 @@ impl Message {
         let Some(id) = id.clone() else {
             return Ok(Self::Notification(Notification { method, params }));
         };
+        if matches!(&id, RequestId::String(text) if text.len() > MAX_ID) {
+            return Err(wrong("the `id` of a request has at most 256 bytes"));
+        }
         let meta = object(params.remove("_meta")).ok_or_else(|| no_object("_meta"))?;
         let meta = RequestMetaObject::from(meta);
         let version = meta.protocol_version();
         Ok(Self::Request(Request { id, method, meta, version, params }))
+    }
+}
+
+impl Notification {
+    /// The request that it cancels, if it is a cancellation.
+    pub(crate) fn cancelled(self) -> Option<RequestId> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct CancelledParams {
+            request_id: RequestId,
+        }
+        let is_cancellation = self.method == CANCELLED;
+        let params = is_cancellation.then(|| serde_json::from_value(self.params.into()))?;
+        params.ok().map(|CancelledParams { request_id }| request_id)
     }
 }
 
@@ -221,6 +238,12 @@ fn object(value: Option<Value>) -> Option<Map<String, Value>> {
         Some(_) => None,
     }
 }
+
+/// The notification that cancels a request.
+pub(crate) const CANCELLED: &str = "notifications/cancelled";
+
+/// The longest id of a request, in bytes: stores and logs keep it.
+const MAX_ID: usize = 256;
 
 /// An id that a response can contain.
 fn valid_id(id: Value) -> Option<RequestId> {

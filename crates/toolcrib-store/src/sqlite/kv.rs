@@ -22,7 +22,9 @@ fn area_of(
     area: &KvArea,
 ) -> Result<Option<Area>, Failure> {
     Ok(match area {
-        KvArea::Tool { .. } | KvArea::Principal { .. } if store.path().as_os_str() == IN_MEMORY => {
+        KvArea::Tool { .. } | KvArea::Principal { .. } | KvArea::Conversation { .. }
+            if store.path().as_os_str() == IN_MEMORY =>
+        {
             None
         }
         KvArea::Tool { tenant, tool } => Some((json!(["tool", tenant, tool]).to_string(), None)),
