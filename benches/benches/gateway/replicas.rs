@@ -195,7 +195,7 @@ async fn scale(team: &Team<'_>, rounds: usize) -> Outcome<Table> {
             }
         }
         let mut row = vec![Cell::from(name)];
-        row.extend((0..4).map(|at| Cell::from(median(found.iter().map(|figures| figures[at])))));
+        row.extend(medians(&found));
         row.push(1.8.into());
         rows.push(row);
     }
@@ -219,23 +219,33 @@ async fn cost(team: &Team<'_>, rounds: usize) -> Outcome<Table> {
         for round in 0..=rounds {
             let mut each = [0.0; 2];
             // In turns: the one that is first comes after a pause, in which sessions end.
-            for at in [round % 2, (round + 1) % 2] {
-                let (gateway, cost) = (&gateways[at], &mut each[at]);
+            let mut order: Vec<_> = gateways.iter().zip(&mut each).collect();
+            if round % 2 == 1 {
+                order.reverse();
+            }
+            for (gateway, cost) in order {
                 let read = || gateway.program.processor_time();
                 let found = gateway.target(era).measured(CALLERS, read).await?;
                 *cost = micros(found.after - found.before) / found.calls as f64;
             }
             // The first round is a warm-up.
             if round > 0 {
-                found.push([each[0], each[1], each[1] / each[0]]);
+                let [local, shared] = each;
+                found.push([local, shared, shared / local]);
             }
         }
         let mut row = vec![Cell::from(name)];
-        row.extend((0..3).map(|at| Cell::from(median(found.iter().map(|figures| figures[at])))));
+        row.extend(medians(&found));
         row.push(1.1.into());
         rows.push(row);
     }
     let columns = vec!["8 callers", "SQLite, µs", "PostgreSQL, µs", "PostgreSQL / SQLite", "goal"];
     let title = "A gateway's processor time of a call whose rules read nothing that is shared";
     Ok(Table { title, command: COMMAND, columns, rows })
+}
+
+/// The median of each figure of all rounds.
+fn medians<const N: usize>(rounds: &[[f64; N]]) -> impl Iterator<Item = Cell> {
+    let each = |at| rounds.iter().filter_map(move |figures| figures.get(at).copied());
+    (0..N).map(move |at| median(each(at)).into())
 }
