@@ -30,8 +30,9 @@ pub struct TurnOptions {
     /// Whether a named conversation also ends with the turn. The data of an ended conversation is
     /// dropped: its artifacts, and the tools with its lifetime.
     pub ends_conversation: bool,
-    /// Whether other processes continue the conversation, which is not a session of the store: what tools store
-    /// for it is in the store, for two days after the last change. Default: no, and it is in this process.
+    /// Whether other processes continue the conversation, which is not a session of the store: the values that
+    /// tools keep for it are in the store, for two days after the last change. Default: no, and they are in this
+    /// process.
     pub shares_conversation: bool,
     /// The personality; see [`Personality`](crate::Personality). Default: `default`.
     pub personality: Option<Arc<str>>,
