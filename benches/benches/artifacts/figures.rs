@@ -176,7 +176,7 @@ pub(crate) fn queries(place: &Place) -> Outcome<Table> {
         let found = alone(&Role::Query { folder, query: query.to_owned(), args }, TIMES)?;
         let became = match answer(&found)? {
             Ok(_) => "answered",
-            Err(why) if why.contains("too much to be looked at as a whole") => "refused",
+            Err(why) if why.contains("too much to be read as a whole") => "refused",
             Err(why) => return Err(format!("{name}: {why}").into()),
         };
         let time = middle(&found);
