@@ -1,6 +1,7 @@
 //! Measures one iteration of the agent loop as users run it: on the default runtime, with parsed
 //! arguments, a model as code that answers at once, and one call of a trivial tool in each iteration,
-//! with a growing history, in memory or in a session.
+//! with a growing history, in memory or in a session. Whether an iteration grows with a long history
+//! is measured on one thread: waking another one varies more than that.
 //!
 //! Each run is a separate process, so that its peak memory is its own, and caches are as cold as
 //! for a user. The main process runs them one by one, in turns.
@@ -13,7 +14,7 @@ use tokio::runtime::Runtime;
 use toolcrib_agent::{RunOptions, Session};
 use toolcrib_benches::{
     Caller, ITERATIONS, Menu, Outcome, PROCESSES, Run, Runs, Table, Times, asked, in_processes,
-    print, render,
+    print, render, runtime,
 };
 use toolcrib_core::{NewSession, SessionOwner};
 use toolcrib_store::SqliteStore;
@@ -30,11 +31,13 @@ const LONG_PROCESSES: usize = 5;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Setup {
     Plain,
+    /// One thread.
+    OneThread,
     /// The request is written as JSON.
     Rendered,
     /// A session in a SQLite file.
     Session,
-    /// More iterations.
+    /// More iterations, on one thread.
     Long,
 }
 
@@ -51,7 +54,7 @@ fn main() -> Outcome {
     print(&[
         plain()?,
         with("One iteration, with the request written out", Setup::Rendered)?,
-        { with("One iteration in a session", Setup::Session)? },
+        with("One iteration in a session", Setup::Session)?,
         long()?,
     ])
 }
@@ -59,7 +62,8 @@ fn main() -> Outcome {
 fn plain() -> Outcome<Table> {
     let goals = [(Menu::Ten, 25.0), (Menu::Thousand, 50.0), (Menu::Gated, 100.0)];
     let menus = goals.map(|(menu, _)| menu);
-    let rows = runs(PROCESSES, Setup::Plain, &menus)?.into_iter().zip(goals);
+    let on_one = runs(PROCESSES, Setup::OneThread, &menus)?;
+    let rows = runs(PROCESSES, Setup::Plain, &menus)?.into_iter().zip(on_one).zip(goals);
     Ok(Table {
         title: "One iteration of the loop",
         command: COMMAND,
@@ -67,6 +71,7 @@ fn plain() -> Outcome<Table> {
             "default runtime, parsed arguments",
             "wall time, median, µs",
             "CPU time, median, µs",
+            "the same on one thread, µs",
             "goal, µs",
             "whole run / 200, CPU, µs",
             "last 20 / first 20",
@@ -75,12 +80,14 @@ fn plain() -> Outcome<Table> {
             "goal, MiB",
         ],
         rows: rows
-            .map(|(runs, (menu, goal))| {
+            .map(|((runs, on_one), (menu, goal))| {
                 let runs: Runs<'_> = runs.iter().collect();
+                let on_one: Runs<'_> = on_one.iter().collect();
                 vec![
                     menu.name().into(),
                     runs.wall().into(),
                     runs.iteration().into(),
+                    on_one.iteration().into(),
                     goal.into(),
                     runs.whole().into(),
                     runs.growth().into(),
@@ -138,7 +145,7 @@ fn long() -> Outcome<Table> {
         title: "A run of 5,000 iterations",
         command: COMMAND,
         columns: vec![
-            "default runtime, parsed arguments",
+            "one thread, parsed arguments",
             "first 20, CPU, µs",
             "last 20, CPU, µs",
             "last 20 / first 20",
@@ -161,7 +168,10 @@ fn one(menu: Menu, setup: Setup) -> Outcome<Run> {
         }
     });
     let model = Arc::new(model.with_parsed_arguments());
-    let runtime = Runtime::new()?;
+    let runtime = match setup {
+        Setup::OneThread | Setup::Long => runtime()?,
+        Setup::Plain | Setup::Rendered | Setup::Session => Runtime::new()?,
+    };
     if setup != Setup::Session {
         return Run::of(&runtime, menu, model, calls, RunOptions::default(), &times);
     }

@@ -9,8 +9,9 @@ use toolcrib_core::{InvalidToolError, Tool, ToolCall, ToolContext, ToolResult};
 use toolcrib_engine::{Iteration, TurnOptions};
 
 /// Number of tools of each kind. Each has a unique schema, because schemas of equal content share a
-/// validator.
-const TOOLS: usize = 200;
+/// validator. An engine keeps the compiled schemas of this many tools with ten patterns each, and not of
+/// twice as many.
+const TOOLS: usize = 50;
 
 /// The schema of a property, by its number.
 type Schema = fn(usize) -> Value;
