@@ -45,6 +45,19 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
     crash_table::check_example(workspace)
 }
 
+/// Compares the lock file with the manifests of our crates, without downloading any crate. CI compiles none of
+/// these programs, so it would not notice a dependency that the lock file lacks.
+pub(crate) fn check_lock_file(workspace: &Workspace) -> Result<(), Problem> {
+    let manifest = workspace.root().join(FOLDER).join("Cargo.toml").display().to_string();
+    let args = ["update", "--workspace", "--locked", "--quiet", "--manifest-path", &manifest];
+    run(
+        &mut workspace.cargo(args),
+        &format!(
+            "run `cargo update --workspace --manifest-path {FOLDER}/Cargo.toml`, and commit its lock file"
+        ),
+    )
+}
+
 /// Both clients, each on a copy of the support desk.
 fn clients(workspace: &Workspace, folder: &Path) -> Result<(), Problem> {
     build_programs(workspace)?;

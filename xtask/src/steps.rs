@@ -201,6 +201,7 @@ fn format(workspace: &Workspace) -> Result<(), Problem> {
 fn dependencies(workspace: &Workspace) -> Result<(), Problem> {
     listed::check(workspace)?;
     cargo_deny::check(workspace)?;
+    frameworks::check_lock_file(workspace)?;
     sqlite_crates::check(workspace)
 }
 
