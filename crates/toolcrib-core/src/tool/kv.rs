@@ -101,9 +101,15 @@ impl Kv {
 
     fn usual_time(&self) -> Duration {
         match self.area {
-            KvArea::Session { .. } => KvLimits::TIME,
-            KvArea::Conversation { .. } => KvLimits::CONVERSATION,
+            KvArea::Session { .. } | KvArea::Conversation { .. } => self.longest_time(),
             _ => DEFAULT_TIME,
+        }
+    }
+
+    fn longest_time(&self) -> Duration {
+        match self.area {
+            KvArea::Conversation { .. } => KvLimits::CONVERSATION,
+            _ => KvLimits::TIME,
         }
     }
 
@@ -118,11 +124,7 @@ impl Kv {
         if is_secret(key) || value.as_deref().is_some_and(is_secret) {
             return Err(ToolError::failed("a secret cannot be kept; leave it out"));
         }
-        let longest = match self.area {
-            KvArea::Conversation { .. } => KvLimits::CONVERSATION,
-            _ => KvLimits::TIME,
-        };
-        let (key, lives_for) = (key.to_owned(), lives_for.min(longest));
+        let (key, lives_for) = (key.to_owned(), lives_for.min(self.longest_time()));
         let written = self.on_store(move |store, area| {
             let expected = expected.as_ref().map(Option::as_deref);
             let write = KvWrite { key: &key, value: value.as_deref(), expected, lives_for };

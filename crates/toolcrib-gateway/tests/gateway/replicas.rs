@@ -1,16 +1,20 @@
 //! Two replicas of one gateway in one process, on one store.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use toolcrib_core::{
-    ArgumentMatch, CancellationToken, Policy, Rule, RuleConditions, SkillId, Tool, ToolContext,
-    ToolName,
+    ArgumentMatch, CancellationToken, Capabilities, KvArea, KvScope, KvStore as _, Policy, Rule,
+    RuleConditions, SessionOwner, SkillId, Tool, ToolContext, ToolError, ToolName,
 };
 use toolcrib_engine::{EngineBuilder, Personality, Skill, Skills, ToolsMode};
 use toolcrib_gateway::{Access, Gateway, GatewayBuilder, HttpAccess, Replicas};
@@ -261,6 +265,56 @@ async fn a_session_that_a_reload_ends_restricts_the_one_after_it() {
         assert!(!is_done(&at_front(&web, &next, "send").await.message()));
         web.end().await;
     }
+}
+
+#[tokio::test]
+async fn the_end_of_a_session_removes_what_its_tools_stored_at_each_replica() {
+    let team = Team::new();
+    let conversations = Arc::new(Mutex::new(BTreeSet::new()));
+    let counting = || {
+        let seen = conversations.clone();
+        let count = builder("count").capabilities(Capabilities::none().kv([KvScope::Session]));
+        let count = count.handler(move |_: Value, cx: ToolContext| {
+            seen.lock().unwrap().insert(cx.identity().conversation.clone());
+            async move {
+                let kv = cx.kv(KvScope::Session)?;
+                let count = kv.get("count").await?.map_or(0, |count| count.parse().unwrap()) + 1;
+                kv.set("count", count.to_string()).await?;
+                Ok::<_, ToolError>(format!("call {count}"))
+            }
+        });
+        engine().tool(count.unwrap()).kv(team.store.clone())
+    };
+    let (one, two) = (team.replica(counting()).await, team.replica(counting()).await);
+    let (ended, other) = (one.session("/mcp", ANA).await, one.session("/mcp", ANA).await);
+    for (web, told) in [(&one, "call 1"), (&two, "call 2")] {
+        for session in [&ended, &other] {
+            let message = in_session(web, session, &call("count")).await;
+            assert_eq!(message["result"]["content"][0]["text"], json!(told), "{message}");
+        }
+    }
+    let mut delete = post("/mcp", ANA, Some(&ended), &json!({}));
+    *delete.method_mut() = "DELETE".parse().unwrap();
+    assert!(two.reply(delete).await.status < 300);
+    let owner = SessionOwner { tenant: None, principal: Some("ana".into()) };
+    let stored = |conversation: &Arc<str>| {
+        let (owner, conversation) = (owner.clone(), conversation.clone());
+        !team.store.keys(&KvArea::Conversation { owner, conversation }, "").unwrap().is_empty()
+    };
+    let conversations = conversations.lock().unwrap().clone();
+    assert_eq!(conversations.len(), 2);
+    // The values are removed beside the response.
+    for _ in 0..1_000 {
+        if conversations.iter().filter(|name| stored(name)).count() == 1 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(conversations.iter().filter(|name| stored(name)).count(), 1);
+    let message = in_session(&one, &other, &call("count")).await;
+    assert_eq!(message["result"]["content"][0]["text"], json!("call 3"), "{message}");
+    one.end().await;
+    two.end().await;
 }
 
 #[tokio::test]
