@@ -1,6 +1,7 @@
 //! Searches the lines of text files.
 
 use std::{
+    mem,
     num::NonZero,
     ops::ControlFlow,
     sync::{Arc, mpsc::sync_channel},
@@ -26,8 +27,11 @@ use super::{
 /// The most threads of a search.
 const MOST_THREADS: usize = 4;
 
-/// The files that wait for a thread. Each may keep a folder open.
-const WAITING: usize = 64;
+/// The files that are passed to a thread at once: waking it takes as long as searching a small file.
+const BATCH: usize = 16;
+
+/// The batches that wait for a thread. Each file may keep a folder open.
+const WAITING_BATCHES: usize = 3;
 
 impl FilesHandle {
     /// Searches the lines of a text file, or of those below a folder, with the engine of ripgrep and on
@@ -84,16 +88,17 @@ fn search_tree(
     unread: &mut LeftOutList,
     is_wanted: impl Fn(&Entry) -> bool,
 ) -> Result<bool, FileError> {
-    let (sender, files) = sync_channel(WAITING);
-    let files = Mutex::new(files);
+    let (sender, batches) = sync_channel(WAITING_BATCHES);
+    let batches = Mutex::new(batches);
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
     let limit = limits.max_file_bytes;
     let (mut bytes, mut number) = (0_u64, 0);
+    let mut batch = Vec::with_capacity(BATCH);
     thread::scope(|scope| {
         for _ in 0..threads.min(MOST_THREADS) {
-            scope.spawn(|| work.run(&files));
+            scope.spawn(|| work.run(&batches));
         }
-        walk(tree, cancel, unread, |dir, entry| {
+        let is_whole = walk(tree, cancel, unread, |dir, entry| {
             if entry.kind != EntryKind::File || !is_wanted(&entry) {
                 return Ok(ControlFlow::Continue(()));
             }
@@ -107,12 +112,13 @@ fn search_tree(
                 return Ok(ControlFlow::Break(()));
             }
             let name = entry.path.rsplit('/').next().unwrap_or_default().into();
-            let file = Candidate { number, dir: Arc::clone(dir), name, entry, limit };
-            Ok(match sender.send(file) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(_) => ControlFlow::Break(()),
-            })
-        })
-        .inspect(|_| drop(sender))
+            batch.push(Candidate { number, dir: Arc::clone(dir), name, entry, limit });
+            let is_taken = batch.len() < BATCH || sender.send(mem::take(&mut batch)).is_ok();
+            Ok(if is_taken { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        });
+        // Without a receiver, the search has ended.
+        let _ = sender.send(batch);
+        drop(sender);
+        is_whole
     })
 }

@@ -126,13 +126,15 @@ impl<'a> Work<'a> {
     }
 
     /// Searches files until there are no more.
-    pub(super) fn run(&self, files: &Mutex<Receiver<Candidate>>) {
+    pub(super) fn run(&self, batches: &Mutex<Receiver<Vec<Candidate>>>) {
         loop {
             // All are taken, so that the walk never waits for a thread that ended.
-            let next = files.lock().recv();
-            let Ok(file) = next else { return };
-            if !self.is_stopped() {
-                self.search(&file);
+            let next = batches.lock().recv();
+            let Ok(batch) = next else { return };
+            for file in batch {
+                if !self.is_stopped() {
+                    self.search(&file);
+                }
             }
         }
     }
