@@ -11,7 +11,7 @@ const PROBE: &str = r#"
 policy_default = "allow"
 agent = { 0 = 0 }
 limits = { 0 = 0 }
-budget = { 0 = 0 }
+budget = { 0 = 0, day = { 0 = 0 }, principal = { 0 = 0 } }
 skills = { 0 = 0 }
 sandbox = { 0 = 0 }
 artifacts = { 0 = 0 }
@@ -31,13 +31,19 @@ secrets = { A = { 0 = 0 } }
 0 = 0
 [mcp.NAME]
 0 = 0
+command = "date"
 include = ["a"]
+auth = { 0 = 0 }
+[[mcp.NAME.caller]]
+0 = 0
 [mcp.NAME.tool.NAME]
 0 = 0
 [hub.NAME]
 0 = 0
 call = { 0 = 0 }
 [plugin.NAME]
+0 = 0
+[team.NAME]
 0 = 0
 [[serve.token]]
 0 = 0
@@ -104,38 +110,57 @@ oauth = { 0 = 0 }
 0 = 0
 "#;
 
+/// The kinds of tools, in the order of the probe.
+const KINDS: [&str; 13] = [
+    "sql",
+    "sql_explore",
+    "command",
+    "files",
+    "http",
+    "openapi",
+    "terminal",
+    "code",
+    "todo",
+    "memory",
+    "clarify",
+    "task",
+    "web",
+];
+
+/// Keys of which one replaces another: the table, the key that the reader asks for, and the others.
+const REPLACED_BY: [(&str, &str, &str); 3] = [
+    ("secret `A`", "env", "`vault`"),
+    ("`[database.NAME]`", "file", "`url`"),
+    ("`[[role]]`", "principals", "`tenants` or `claims`"),
+];
+
 /// The name of a probed table, as an author writes it.
 fn title(found: &str, position: usize) -> String {
-    let kinds = [
-        "sql",
-        "sql_explore",
-        "command",
-        "files",
-        "http",
-        "openapi",
-        "terminal",
-        "code",
-        "todo",
-        "memory",
-        "clarify",
-        "task",
-        "web",
-    ];
     match found {
         "this file" => "The top of the file".to_owned(),
         "secret `A`" => "`[secrets] NAME`".to_owned(),
         "`call`" => "`[hub.NAME.call]`".to_owned(),
+        "`auth`" => "`auth` of `[mcp.NAME]`".to_owned(),
+        "`[day]`" | "`[principal]`" => {
+            format!("`{}` of `[budget]`", found.trim_matches(['`', '[', ']']))
+        }
         "this statement" => "`statements` of `[[tool]]`".to_owned(),
         "`network`" => "`network` of `[[personality]]`".to_owned(),
         "`annotation`" | "`iteration`" => format!("{found} of `[[policy]]`"),
         "the test of `/a`" => "a test in `args` of `[[policy]]`".to_owned(),
         "`when`" => "`when` of `[[reliability]]`".to_owned(),
-        "`[[tool]]`" => format!("`[[tool]]` with `kind = \"{}\"`", kinds[position]),
+        "`[[tool]]`" => format!("`[[tool]]` with `kind = \"{}\"`", KINDS[position]),
         _ => found.to_owned(),
     }
 }
 
-/// The examples and comments of keys on the pages, by table and key.
+/// The table of a kind of tools, of which a page has a block.
+fn of_kind(kind: &str) -> String {
+    format!("`[[tool]]` {kind}")
+}
+
+/// The examples and comments of keys on the pages, by table and key. A block of one kind of tools counts for
+/// this kind, the block of all kinds for `[[tool]]`.
 fn documented() -> BTreeMap<(String, String), (String, String)> {
     let mut found = BTreeMap::<_, (String, String)>::new();
     for block in PAGES.iter().flat_map(|page| page.split("```toml\n").skip(1)) {
@@ -145,7 +170,7 @@ fn documented() -> BTreeMap<(String, String), (String, String)> {
                 let header = header.trim_start_matches('[').split(']').next().unwrap();
                 let mut names: Vec<&str> = header.split('.').collect();
                 if let [
-                    "database" | "files" | "model" | "price" | "mcp" | "hub" | "plugin",
+                    "database" | "files" | "model" | "price" | "mcp" | "hub" | "plugin" | "team",
                     name,
                     ..,
                 ] = &mut *names
@@ -160,6 +185,9 @@ fn documented() -> BTreeMap<(String, String), (String, String)> {
                 table = if is_list { format!("`[[{name}]]`") } else { format!("`[{name}]`") };
             } else if let Some((key, rest)) = line.split_once(" = ") {
                 let (value, comment) = rest.split_once(" # ").unwrap_or((rest, ""));
+                if table == "`[[tool]]`" && key == "kind" && comment.is_empty() {
+                    table = of_kind(value.trim().trim_matches('"'));
+                }
                 let value = if value.trim() == "[" { "[…]" } else { value.trim() };
                 let written = (value.to_owned(), comment.trim().to_owned());
                 let entry = found.entry((table.clone(), key.to_owned()));
@@ -190,12 +218,52 @@ fn every_event_is_on_its_page() {
     }
 }
 
+/// The example and the comment of a key; `None` if no page explains it.
+fn explained(
+    documented: &BTreeMap<(String, String), (String, String)>,
+    table: &str,
+    kind: Option<&str>,
+    key: &str,
+) -> Option<(String, String)> {
+    let place = match table {
+        "`call`" => "`[hub.NAME.call]`",
+        "`auth`" => "`[mcp.NAME.auth]`",
+        _ => table,
+    };
+    // What a kind does not explain is as of all kinds, or as of the first other one.
+    let others = KINDS.iter().filter(|_| place == "`[[tool]]`").map(|kind| of_kind(kind));
+    let places = kind.map(of_kind).into_iter().chain([place.to_owned()]).chain(others);
+    let known: Vec<_> =
+        places.filter_map(|place| documented.get(&(place, key.to_owned()))).collect();
+    let with_comment = known.iter().find(|(_, comment)| !comment.is_empty());
+    let (value, comment) = with_comment.or(known.first()).map_or(("", ""), |(v, c)| (v, c));
+    let (_, others) = PAGES[0].split_once("\n## Other keys\n").unwrap();
+    let comment = match () {
+        () if ["`when`", "the test of `/a`"].contains(&table) => meaning(&PAGES.concat(), key),
+        () if !comment.is_empty() => comment.replace('|', "\\|"),
+        () if table == "this file" => "a section of its own".to_owned(),
+        () => meaning(others, key),
+    };
+    (!comment.is_empty()).then(|| (value.to_owned(), comment))
+}
+
+fn head(title: &str) -> String {
+    format!("\n## {title}\n\n| key | example | |\n|---|---|---|\n")
+}
+
+fn row(key: &str, value: &str, comment: &str) -> String {
+    let value = match value {
+        "" => String::new(),
+        value => format!("`{}`", value.replace('|', "\\|")),
+    };
+    format!("| `{key}` | {value} | {comment} |\n")
+}
+
 /// The reference, as the reader of project files says it.
 pub(crate) fn reference() -> String {
     let problems = Folder::with(PROBE).problems().to_string();
     let lines: Vec<&str> = problems.lines().collect();
     let (documented, mut kinds) = (documented(), 0);
-    let (_, others) = PAGES[0].split_once("\n## Other keys\n").unwrap();
     let mut unexplained = Vec::new();
     let mut page = String::from(
         "# All keys\n\nEvery key that Toolcrib reads in a `toolcrib.toml`, from the code that reads it. An unknown key \
@@ -209,53 +277,60 @@ pub(crate) fn reference() -> String {
         let Some((_, table)) = line.split_once("unknown key `0` in ") else { continue };
         let help = lines[at + 1];
         assert!(!help.ends_with('…'), "{help}");
-        page += &format!("\n## {}\n\n| key | example | |\n|---|---|---|\n", title(table, kinds));
-        kinds += usize::from(table == "`[[tool]]`");
+        let kind = (table == "`[[tool]]`").then(|| KINDS[kinds]);
+        page += &head(&title(table, kinds));
+        kinds += usize::from(kind.is_some());
+        // The reader names what is missing in a table before its unknown keys.
+        let before = lines[..at].iter().rev();
+        let own: Vec<_> = before.take_while(|line| !line.contains("unknown key `0` in ")).collect();
         for key in help.split('`').skip(1).step_by(2) {
             let missing = format!("`{key}` is missing in {table}");
-            let is_required = lines.iter().any(|line| line.ends_with(&missing));
-            let place = if table == "`call`" { "`[hub.NAME.call]`" } else { table };
-            let known = documented.get(&(place.to_owned(), key.to_owned()));
-            let (value, comment) = known.cloned().unwrap_or_default();
-            let value =
-                if value.is_empty() { value } else { format!("`{}`", value.replace('|', "\\|")) };
-            let required = if is_required { "required; " } else { "" };
-            let is_condition = ["`when`", "the test of `/a`"].contains(&table);
-            let comment = match () {
-                () if is_condition => meaning(&PAGES.concat(), key),
-                () if !comment.is_empty() => comment.replace('|', "\\|"),
-                () if table == "this file" => "a table, below".to_owned(),
-                () => meaning(others, key),
+            let is_required = own.iter().any(|line| line.ends_with(&missing));
+            let is_replaced = |(of, name, _): &&(&str, &str, &str)| *of == table && *name == key;
+            let required = match REPLACED_BY.iter().find(is_replaced) {
+                Some((_, _, others)) => format!("required without {others}; "),
+                None if is_required => "required; ".to_owned(),
+                None => String::new(),
             };
-            if comment.is_empty() {
+            let Some((value, comment)) = explained(&documented, table, kind, key) else {
                 unexplained.push(format!("`{key}` in {table}"));
-            }
-            let note = format!("{required}{comment}");
-            page += &format!("| `{key}` | {value} | {} |\n", note.trim_end_matches("; "));
+                continue;
+            };
+            page += &row(key, &value, &format!("{required}{comment}"));
         }
     }
     assert!(unexplained.is_empty(), "no page explains {}", unexplained.join(", "));
     page
 }
 
-/// The reference with the rows that all kinds of tools have in one table, before those of the kinds.
+/// The reference with the keys that all kinds of tools have in one table, before those of the kinds, which
+/// have only the rows that differ from it.
 fn page() -> String {
     let reference = reference();
-    let sections: Vec<&str> = reference.split("\n## ").collect();
-    let is_kind = |section: &&&str| section.starts_with("`[[tool]]` with `kind");
-    let kinds: Vec<&str> = sections.iter().filter(is_kind).copied().collect();
-    let is_shared =
-        |row: &&str| row.starts_with("| `") && kinds.iter().all(|kind| kind.contains(row));
-    let mut pages = Vec::new();
+    let sections: Vec<&str> = reference.split_inclusive("\n\n## ").collect();
+    let is_kind = |section: &&str| section.starts_with("`[[tool]]` with `kind");
+    let of_kinds: Vec<&str> = sections.iter().copied().filter(is_kind).collect();
+    let key_of = |row: &str| row.strip_prefix("| `")?.split('`').next().map(str::to_owned);
+    let documented = documented();
+    let keys = of_kinds[0].lines().filter_map(key_of).filter(|key| {
+        of_kinds.iter().all(|kind| kind.lines().any(|row| key_of(row).as_ref() == Some(key)))
+    });
+    let shared: Vec<String> = keys
+        .map(|key| {
+            let (value, comment) = explained(&documented, "`[[tool]]`", None, &key).unwrap();
+            row(&key, &value, &comment)
+        })
+        .collect();
+    let mut page = String::new();
     for section in sections {
-        let (shared, own): (Vec<_>, Vec<_>) = section.split('\n').partition(is_shared);
-        if section == kinds[0] {
-            let head = "`[[tool]]` of every kind\n\n| key | example | |\n|---|---|---|\n";
-            pages.push(format!("{head}{}\n", shared.join("\n")));
+        if section == of_kinds[0] {
+            let table = head("`[[tool]]` of every kind");
+            page += &format!("{}{}\n## ", table.trim_start_matches("\n## "), shared.concat());
         }
-        pages.push(own.join("\n"));
+        let is_own = |line: &&str| !is_kind(&section) || !shared.iter().any(|row| row == line);
+        page.extend(section.split_inclusive('\n').filter(is_own));
     }
-    pages.join("\n## ")
+    page
 }
 
 #[test]

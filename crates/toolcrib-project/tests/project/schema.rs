@@ -50,7 +50,7 @@ impl<'a> Section<'a> {
             // On the page, the example stands before these words.
             let follows = ["or ", "the default;"].iter().any(|words| text.starts_with(words));
             let description = match text {
-                "" | "required" | "a table, below" => None,
+                "" | "required" | "a section of its own" => None,
                 text if follows => Some(format!("{}, {text}", example.replace('¦', "|"))),
                 text => Some(text.to_owned()),
             };
