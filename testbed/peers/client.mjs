@@ -81,7 +81,7 @@ async function does(step) {
   const params = { name: step.name, arguments: step.arguments };
   switch (step.do) {
     case "list":
-      return { tools: (await sdk.client.listTools()).tools.map((tool) => tool.name) };
+      return list(new Set(step.until));
     case "call":
       return call(params);
     case "cancel":
@@ -91,6 +91,15 @@ async function does(step) {
       return { changed: true };
     default:
       throw new Error(`there is no step ${step.do}`);
+  }
+}
+
+// Lists the tools, again and again until all names of `until` are in the list.
+async function list(until) {
+  for (;;) {
+    const tools = (await sdk.client.listTools()).tools.map((tool) => tool.name);
+    if ([...until].every((name) => tools.includes(name))) return { tools };
+    await new Promise((done) => setTimeout(done, 100));
   }
 }
 

@@ -4,8 +4,7 @@ One argument, JSON: {"mode": "legacy" | "auto" | "2026-07-28",
                      "command": [program, argument ...] | "url": URL, "token": TOKEN,
                      "steps": [{"do": "list", "until": [NAME ...]}, {"do": "call" | "cancel", "name": ..., "arguments": {...}},
                                {"do": "change"}]}
-One line of JSON on standard output: {"protocol": VERSION, "steps": [...]}. client.mjs says the same,
-but it does not know `until`.
+One line of JSON on standard output: {"protocol": VERSION, "steps": [...]}. client.mjs says the same.
 """
 
 import json

@@ -57,6 +57,8 @@ policy_default = "allow"
 command = "{node}"
 args = ["{script}"]
 trusted = true
+start_timeout = "10m"
+list_timeout = "10m"
 include = ["echo", "get-s*", "trigger-*", "toggle-simulated-logging"]
 
 [secrets]
@@ -158,7 +160,8 @@ fn serve(project: &Project, more: &[&str]) -> Vec<String> {
 /// takes one back.
 fn steps() -> Vec<Value> {
     vec![
-        json!({"do": "list"}),
+        // On a busy machine the server may start slowly, and is not in the first list.
+        json!({"do": "list", "until": MENU}),
         json!({"do": "call", "name": ECHO, "arguments": {"message": "hello"}}),
         json!({"do": "call", "name": "mcp__all__toggle-simulated-logging", "arguments": {}}),
         json!({"do": "call", "name": SUM, "arguments": {"a": "one"}}),
