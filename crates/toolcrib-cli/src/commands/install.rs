@@ -20,7 +20,9 @@ use crate::{
     problem::Problem,
     project::{
         consent,
-        load::{ChosenModel, Purpose, blocking, here, project_folder, with_project},
+        load::{
+            ChosenModel, Purpose, blocking, here, project_folder, unless_cancelled, with_project,
+        },
         turn::personality,
     },
 };
@@ -62,7 +64,7 @@ pub(super) async fn install(
         let change = if args.uninstall { target.removal()? } else { target.entry(&words)? };
         target.make(&change, json, quiet)
     };
-    blocking(work).await?
+    unless_cancelled(blocking(work), &cancellation).await??
 }
 
 /// The arguments by which the client starts `serve`, with absolute paths and without secrets.

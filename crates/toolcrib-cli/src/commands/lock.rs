@@ -11,7 +11,7 @@ use crate::{
     output::{self, LockJson},
     problem::Problem,
     project::{
-        consent::{ask, can_ask},
+        consent::{can_ask, confirmed},
         load::{ChosenModel, Purpose, unless_cancelled, with_project},
         turn::{engine, project_flags},
     },
@@ -45,7 +45,7 @@ pub(super) async fn lock(
         let asks = accepts && !changes.is_empty() && !yes && !global.json && can_ask();
         if asks {
             output::lock_changes(&changes, false, None);
-            if !ask("Accept as listed?") {
+            if !confirmed("Accept as listed?", &cancellation).await? {
                 let message = "not accepted; a changed definition stays withheld";
                 return Err(Problem::failed("not_accepted", message));
             }

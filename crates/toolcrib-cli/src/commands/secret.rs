@@ -36,7 +36,7 @@ pub(super) async fn secret(
         }
         SecretCommand::Set { name } => {
             let value = value(checked(&name)?, &cancellation).await?;
-            secret_value::check(&value)?;
+            secret_value::check(&value, &format!("the value of `{name}`"))?;
             vault.set(&name, &value).map_err(|error| failed(&error))?;
             done(global, &name, "stored");
         }

@@ -1,6 +1,6 @@
 //! The value of a secret that the user stores, from the terminal or standard input.
 
-use std::io::{self, Write as _};
+use std::io;
 
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use toolcrib_core::CancellationToken;
@@ -8,6 +8,7 @@ use toolcrib_engine::Redactor;
 
 use super::call_arguments::read_stdin;
 use crate::{
+    output,
     problem::Problem,
     project::load::{blocking, unless_cancelled},
 };
@@ -39,12 +40,7 @@ pub(crate) async fn line(
     prompt: String,
     cancellation: &CancellationToken,
 ) -> Result<String, Problem> {
-    let reading = blocking(move || {
-        let mut stderr = io::stderr();
-        write!(stderr, "{prompt}").and_then(|()| stderr.flush())?;
-        let mut line = String::new();
-        io::stdin().read_line(&mut line).map(|_| line)
-    });
+    let reading = blocking(move || output::ask_line(&prompt));
     let line = unless_cancelled(reading, cancellation).await??.map_err(failed)?;
     match line.len() >= MOST_BYTES {
         true => Err(Problem::usage(
@@ -76,10 +72,15 @@ impl Drop for Hidden {
     }
 }
 
-/// Refuses a value that could not be redacted.
-pub(crate) fn check(value: &str) -> Result<(), Problem> {
+/// Refuses a value that could not be redacted. `what` is its source, for the message.
+pub(crate) fn check(value: &str, what: &str) -> Result<(), Problem> {
+    if value.is_empty() {
+        return Err(Problem::usage(format!("{what} is empty")));
+    }
     let learned = Redactor::default().learn(value);
-    learned.map_err(|_| Problem::usage("a secret has at least 4 characters"))
+    learned.map_err(|_| {
+        Problem::usage(format!("{what} has fewer than 4 characters, which cannot be redacted"))
+    })
 }
 
 fn failed(error: impl std::fmt::Display) -> Problem {

@@ -88,7 +88,7 @@ pub(crate) use self::{
     },
     streams::{complain, lost, raw, settle},
     summary::{plan, recorded, summary, turn_summary},
-    terminal::pause,
+    terminal::{ask_line, pause},
     text::{safe, safe_json, shell_word},
     tools::{KnownSource, KnownTool, KnownTools, tools, tools_json, unmatched_excludes},
     trace::{RunsJson, runs, trace, written},

@@ -1,7 +1,7 @@
 //! Consent of the user: at the terminal, or by the records of earlier consent.
 
 use std::{
-    io::{self, BufRead as _, IsTerminal as _, Write as _},
+    io::{self, IsTerminal as _},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -11,8 +11,11 @@ use toolcrib_project::{
     Consent, LoadError, LoadOptions, Project, Review, TrustState, TrustStore, Verdict,
 };
 
-use super::load::Purpose;
-use crate::output::{self, changes, powers, shell_word};
+use super::load::{Purpose, blocking, unless_cancelled};
+use crate::{
+    output::{self, changes, powers, shell_word},
+    problem::Problem,
+};
 
 /// Decides by the user's records, and by a question if a user is at the terminal.
 #[derive(Debug)]
@@ -122,12 +125,16 @@ pub(crate) fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Asks at the terminal; any answer except yes is a no.
+/// Asks at the terminal; any answer except yes is a no. Waits for the answer on this thread.
 pub(crate) fn ask(question: &str) -> bool {
-    let mut stderr = io::stderr();
-    let asked = write!(stderr, "{question} [y/N] ").and_then(|()| stderr.flush());
-    let mut answer = String::new();
-    asked.is_ok()
-        && io::stdin().lock().read_line(&mut answer).is_ok()
-        && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+    let answer = output::ask_line(&format!("{question} [y/N] ")).unwrap_or_default();
+    matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+}
+
+/// The same for a command that is cancelled while the question is open.
+pub(crate) async fn confirmed(
+    question: &'static str,
+    cancellation: &CancellationToken,
+) -> Result<bool, Problem> {
+    unless_cancelled(blocking(|| ask(question)), cancellation).await?
 }

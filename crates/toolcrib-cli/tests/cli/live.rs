@@ -198,3 +198,18 @@ fn markdown_is_rendered_at_a_terminal_and_left_alone_in_a_pipe() {
     assert!(screen.starts_with("Refund\n\nOrder 1042 is done"), "{screen}");
     assert!(!raw.contains('\u{1b}'), "{raw:?}");
 }
+
+#[test]
+fn nothing_stays_of_a_spinner_that_fills_the_line_when_it_is_interrupted() {
+    let desk = Project::desk();
+    for columns in [20, 24, 29] {
+        let model = SlowModel::writing(&[&["never"]]);
+        let command = model.command(&desk, &["run", "--no-session", "hello"]);
+        let mut terminal = Terminal::start(&command, columns);
+        terminal.wait_for(" waiting f");
+        terminal.send("\u{3}");
+        let (code, screen, _) = terminal.end();
+        assert_eq!(code, Some(3), "{screen}");
+        assert!(!screen.contains("waiting f"), "{columns}: {screen}");
+    }
+}

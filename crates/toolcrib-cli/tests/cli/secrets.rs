@@ -77,5 +77,5 @@ fn bad_names_and_values_are_refused() {
     }
     let short = secret(config.path(), &["set", "short"], "abc\n");
     assert_eq!(short.code, Some(2), "{short:?}");
-    assert!(short.stderr.contains("at least 4 characters") && !short.stderr.contains("abc"));
+    assert!(short.stderr.contains("fewer than 4 characters") && !short.stderr.contains("abc"));
 }

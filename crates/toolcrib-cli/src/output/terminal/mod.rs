@@ -11,7 +11,8 @@ mod wrap;
 
 use std::{
     fmt,
-    io::{self, IsTerminal as _, Write},
+    io::{self, BufRead as _, IsTerminal as _, Write},
+    mem,
 };
 
 use parking_lot::Mutex;
@@ -34,7 +35,8 @@ const NARROWEST: usize = 20;
 /// The widest line of help, in columns.
 const WIDEST_HELP: usize = 100;
 
-static SCREEN: Mutex<Screen> = Mutex::new(Screen { column: None, drawn: 0, pending: None });
+static SCREEN: Mutex<Screen> =
+    Mutex::new(Screen { column: None, drawn: 0, asks: false, pending: None });
 
 /// The last line of the terminal.
 struct Screen {
@@ -42,6 +44,8 @@ struct Screen {
     column: Option<usize>,
     /// The columns of the spinner before the cursor.
     drawn: usize,
+    /// Whether the line ends with a question that has no answer yet.
+    asks: bool,
     /// The lines since a question was asked; `None` unless one is open.
     pending: Option<Vec<(Stream, String)>>,
 }
@@ -64,6 +68,22 @@ impl Drop for Pause {
             write_line(stream, &text);
         }
     }
+}
+
+/// Asks on standard error, and reads the answer from standard input, with its line end. If the command ends before,
+/// its next line does not continue the question.
+pub(crate) fn ask_line(question: &str) -> io::Result<String> {
+    let mut screen = SCREEN.lock();
+    screen.end_line();
+    let mut err = io::stderr();
+    write!(err, "{question}").and_then(|()| err.flush())?;
+    screen.asks = true;
+    drop(screen);
+    let mut answer = String::new();
+    let read = io::stdin().lock().read_line(&mut answer);
+    // After the end of the input, the cursor is still behind the question.
+    SCREEN.lock().asks = !answer.ends_with('\n');
+    read.map(|_| answer)
 }
 
 /// A standard stream.
@@ -162,8 +182,8 @@ fn draw(text: &str) {
     let mut screen = SCREEN.lock();
     screen.clear();
     let Some(columns) = Stream::Err.columns().filter(|_| screen.pending.is_none()) else { return };
-    // The last column stays free: a terminal wraps there.
-    let free = columns.saturating_sub(screen.column.map_or(1, |column| column + 2));
+    // A terminal wraps in the last column, and echoes Ctrl-C before it as `^C`.
+    let free = columns.saturating_sub(screen.column.map_or(0, |column| column + 1) + 3);
     if free < 8 {
         return;
     }
@@ -180,9 +200,13 @@ fn clear() {
 }
 
 impl Screen {
-    /// Ends a line of streamed text.
+    /// Ends a line of streamed text, or of a question.
     fn end_line(&mut self) {
         self.clear();
+        if mem::take(&mut self.asks) {
+            // A failure there cannot be reported.
+            let _ = writeln!(io::stderr());
+        }
         if self.column.take().is_some() {
             delivered(writeln!(io::stdout()));
         }
