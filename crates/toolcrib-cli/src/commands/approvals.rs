@@ -11,7 +11,7 @@ use crate::{
     output,
     problem::Problem,
     project::{
-        consent::{ask, can_ask},
+        consent::{can_ask, confirmed},
         turn::project_flags,
     },
 };
@@ -29,7 +29,7 @@ pub(super) async fn approvals(
             if global.json {
                 output::json(&output::approvals_json(&reviews, &grants, &project));
             } else {
-                output::approvals(&reviews, &grants, global.quiet);
+                output::approvals(&reviews, &grants, &project_flags(global), global.quiet);
                 tell_limits(global, &project);
             }
         }
@@ -81,7 +81,7 @@ pub(super) async fn approve(
         output::approval_asked(&review, scope.as_ref().zip(time));
         tell_limits(global, &project);
     }
-    if asks && !ask("Approve it?") {
+    if asks && !confirmed("Approve it?", &cancellation).await? {
         return Err(Problem::failed("not_approved", "not approved; the call still waits"));
     }
     let (settled, grant) = on_approvals(move || match scope.zip(time) {

@@ -28,7 +28,7 @@ use crate::{
     project::{
         load::{ChosenModel, unless_cancelled, with_fresh_project},
         scratch::with_scratch,
-        turn::{project_flags, skills},
+        turn::{claim_flags, model_flags, project_flags, skills},
     },
     signals::TurnGuard,
 };
@@ -72,6 +72,8 @@ struct Chat<'a> {
     attachments: Attachments,
     usage: Usage,
     turns: usize,
+    /// The options of model and claims, which a command that continues it needs too.
+    repeated: String,
 }
 
 impl<'a> Chat<'a> {
@@ -81,7 +83,7 @@ impl<'a> Chat<'a> {
         project: &'a Project,
         cancellation: &'a CancellationToken,
     ) -> Result<Self, Problem> {
-        let ChatArgs { situation, session, timeout, .. } = args;
+        let ChatArgs { model, situation, session, timeout, .. } = args;
         let tells = !global.quiet;
         let conversation =
             Conversation::begin(project, situation, session, *timeout, tells, cancellation);
@@ -95,6 +97,7 @@ impl<'a> Chat<'a> {
             attachments: Attachments::default(),
             usage: Usage::NOTHING,
             turns: 0,
+            repeated: model_flags(model) + &claim_flags(&situation.claims),
         })
     }
 
@@ -153,7 +156,8 @@ impl<'a> Chat<'a> {
         if let Some(session) = self.conversation.session()
             && !self.global.quiet
         {
-            output::chat_ends(session.id(), &project_flags(self.global));
+            let flags = project_flags(self.global) + &self.repeated;
+            output::chat_ends(session.id(), &flags);
         }
         self.conversation.close().await;
         Ok(exit::FINE)
@@ -232,7 +236,8 @@ impl<'a> Chat<'a> {
             }
             SlashCommand::Approvals => {
                 let (reviews, grants) = stored::listed(self.project, false).await?;
-                output::approvals(&reviews, &grants, self.global.quiet);
+                let flags = project_flags(self.global);
+                output::approvals(&reviews, &grants, &flags, self.global.quiet);
             }
             SlashCommand::Usage => {
                 output::chat_usage(self.turns, &self.usage);

@@ -31,7 +31,7 @@ use crate::{
     project::{
         load::{ChosenModel, unless_cancelled, with_fresh_project},
         scratch::with_scratch,
-        turn::{export_spans, project_flags, turn_options},
+        turn::{claim_flags, export_spans, model_flags, project_flags, turn_options},
     },
 };
 
@@ -157,6 +157,9 @@ async fn follow(
     export_spans(agent.engine())?;
     let own_model = own_model(project, &args.situation);
     let model = own_model.unwrap_or_else(|| agent.model()).name().to_owned();
+    if let (None, None, Some(chosen)) = (&message, &args.model.model, &chosen) {
+        chosen.check_model(&model).await?;
+    }
     let mut turn = turn_options(project, &args.situation, cancellation.clone())?;
     if let Some(path) = &args.events {
         turn.events.on("*", json_lines::events(path, project)?.0)?;
@@ -262,7 +265,8 @@ impl EndedRun {
             }
         }
         if let Some(session) = session {
-            output::waiting(&waiting, session, &project_flags(global));
+            let more = model_flags(&args.model) + &claim_flags(&args.situation.claims);
+            output::waiting(&waiting, session, &project_flags(global), &more);
         }
         Ok(Exit::from(outcome))
     }

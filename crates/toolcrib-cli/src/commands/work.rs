@@ -152,6 +152,6 @@ async fn tell_waiting(
     }
     let mut waiting = approver::waiting(project, &session.info.id).await?;
     waiting.retain(|review| shown.is_new(&review.stored.id));
-    output::waiting(&waiting, &session.info.id, &project_flags(global));
+    output::waiting(&waiting, &session.info.id, &project_flags(global), "");
     Ok(())
 }

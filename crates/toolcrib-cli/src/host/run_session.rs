@@ -99,6 +99,21 @@ impl ChosenSession {
         }
     }
 
+    /// Refuses to continue the last turn with another model than it began with, which may be another vendor's.
+    pub(crate) async fn check_model(&self, model: &str) -> Result<(), Problem> {
+        let Target::Existing { id, .. } = &self.target else { return Ok(()) };
+        let (store, owner, of) = (Arc::clone(&self.store), self.owner.clone(), Arc::clone(id));
+        let last = on_store(move || store.history(&owner, &of)).await?.last_turn;
+        match last.filter(|turn| *turn.model != *model) {
+            Some(turn) => Err(Problem::usage(format!(
+                "the run of session `{id}` began with the model {}, and would continue with {model}; \
+                 name the model to continue with: `--model`",
+                turn.model
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// The store that counts the usage of its runs.
     pub(crate) fn usage_store(&self) -> Arc<dyn UsageStore> {
         Arc::<dyn Store>::clone(&self.store)

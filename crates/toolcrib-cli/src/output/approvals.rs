@@ -127,7 +127,7 @@ fn left(until_ms: u64) -> String {
 }
 
 /// The calls that wait, and the grants.
-pub(crate) fn approvals(reviews: &[Review], grants: &[ApprovalGrant], quiet: bool) {
+pub(crate) fn approvals(reviews: &[Review], grants: &[ApprovalGrant], flags: &str, quiet: bool) {
     for review in reviews {
         let StoredApproval { id, call, .. } = &review.stored;
         if quiet {
@@ -167,12 +167,13 @@ pub(crate) fn approvals(reviews: &[Review], grants: &[ApprovalGrant], quiet: boo
     if quiet {
         return;
     }
+    let flags = safe(flags);
     if reviews.is_empty() && grants.is_empty() {
         note!("no call waits for approval");
     } else if reviews.iter().any(|review| &*review.state == "open") {
         note!(
-            "{DIM}`toolcrib approvals show ID` shows a call in full, `toolcrib approve ID` and \
-             `toolcrib deny ID` decide{DIM:#}"
+            "{DIM}`toolcrib approvals show ID{flags}` shows a call in full, `toolcrib approve ID{flags}` \
+             and `toolcrib deny ID{flags}` decide{DIM:#}"
         );
     }
 }
@@ -275,12 +276,13 @@ pub(crate) fn approvals_hold(reasons: &[Arc<str>]) {
     }
 }
 
-/// The calls that a run waits for, and the commands that go on.
-pub(crate) fn waiting(reviews: &[Review], session: &str, flags: &str) {
+/// The calls that a run waits for, and the commands that go on. The one that continues the run repeats `more` of
+/// its options.
+pub(crate) fn waiting(reviews: &[Review], session: &str, flags: &str, more: &str) {
     if reviews.is_empty() {
         return;
     }
-    let flags = safe(flags);
+    let (flags, more) = (safe(flags), safe(more));
     note!("{WARN}{} for approval{WARN:#}", count_waiting(reviews.len()));
     for Review { stored, .. } in reviews {
         let args = stored.call.arguments.as_ref().map(|one| arguments(&one.shown()));
@@ -289,7 +291,7 @@ pub(crate) fn waiting(reviews: &[Review], session: &str, flags: &str) {
         verbatim(&format!("    toolcrib deny {}{flags}", stored.id));
     }
     let whom = reviews.first().map(|first| whom(&first.stored.call.owner)).unwrap_or_default();
-    verbatim(&format!("then continue: toolcrib resume {}{flags}{whom}", safe(session)));
+    verbatim(&format!("then continue: toolcrib resume {}{flags}{more}{whom}", safe(session)));
 }
 
 /// The options by which another command acts for the same owner.

@@ -8,7 +8,7 @@ use toolcrib_engine::{DEFAULT_PERSONALITY, Engine, TurnOptions};
 use toolcrib_project::Project;
 
 use crate::{
-    args::{GlobalArgs, Situation, claims},
+    args::{Claim, GlobalArgs, ModelArgs, Situation, claims},
     output,
     problem::Problem,
 };
@@ -40,7 +40,21 @@ pub(crate) fn project_flags(global: &GlobalArgs) -> String {
 
 /// The options by which another command acts for the same principal and tenant.
 pub(crate) fn whom_flags(principal: Option<&str>, tenant: Option<&str>) -> String {
-    let flags = [("--as", principal), ("--tenant", tenant)];
+    given_flags([("--as", principal), ("--tenant", tenant)])
+}
+
+/// The options by which another command uses the same model.
+pub(crate) fn model_flags(model: &ModelArgs) -> String {
+    given_flags([("--model", model.model.as_deref()), ("--base-url", model.base_url.as_deref())])
+}
+
+/// The options by which another command has the same claims, which are not stored.
+pub(crate) fn claim_flags(claims: &[Claim]) -> String {
+    let claims = claims.iter().map(|claim| format!("{}={}", claim.name, claim.value));
+    claims.map(|claim| given_flags([("--claim", Some(claim.as_str()))])).collect()
+}
+
+fn given_flags<const N: usize>(flags: [(&str, Option<&str>); N]) -> String {
     let given = flags.into_iter().filter_map(|(flag, value)| Some((flag, value?)));
     given.map(|(flag, value)| format!(" {flag} {}", output::shell_word(Path::new(value)))).collect()
 }

@@ -115,6 +115,39 @@ fn id(waiting: &Value) -> &str {
 }
 
 #[test]
+fn an_interrupted_question_approves_nothing() {
+    let project = project();
+    assert_eq!(project.toolcrib(&["run", "Pay", "--as", "ann"]).code, Some(4));
+    let open = waiting(&project);
+    let (code, said) = at_terminal(&project.command(&["approve", id(&open[0])]), "[y/N]", "\u{3}");
+    assert_eq!(code, Some(3), "{said}");
+    assert!(!said.contains("^Cerror"), "{said}");
+    assert_eq!(waiting(&project)[0]["state"], "open");
+}
+
+#[test]
+fn the_command_that_continues_repeats_model_and_claims() {
+    let project = project();
+    let script = fs::read_to_string(project.path().join("script.toml")).unwrap();
+    project.write("other.toml", &script);
+    let other = ["--model", "script:other.toml", "--claim", "level=a b"];
+    let run = project.toolcrib(&[&["run", "Pay"], &other[..]].concat());
+    assert_eq!(run.code, Some(4), "{run:?}");
+    let open = waiting(&project);
+    let session = open[0]["session"].as_str().unwrap();
+    let line = run.stderr.lines().find(|line| line.starts_with("then continue: ")).unwrap();
+    assert!(line.ends_with(" --model script:other.toml --claim 'level=a b'"), "{line}");
+    assert_eq!(project.toolcrib(&["approve", id(&open[0])]).code, Some(0));
+    // Another model than the one of the run is named, or not used.
+    let refused = project.toolcrib(&["resume", session]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("began with the model script:other.toml"), "{refused:?}");
+    let resumed = project.toolcrib(&["resume", session, "--model", "script:other.toml"]);
+    assert!(resumed.code != Some(2), "{resumed:?}");
+    assert_eq!(paid(&project).lines().count(), 1);
+}
+
+#[test]
 fn without_a_terminal_a_run_ends_and_says_how_to_go_on() {
     let project = project();
     let run = project.toolcrib(&["run", "Pay", "--as", "ann"]);
