@@ -21,9 +21,18 @@ pub(crate) async fn fetched(
     url: &str,
     cancellation: &CancellationToken,
 ) -> Result<(Url, String), Problem> {
+    let parsed =
+        Url::parse(url).map_err(|error| Problem::usage(format!("{url} is not a URL: {error}")))?;
+    if !parsed.username().is_empty() || parsed.password().is_some() {
+        let host = parsed.host_str().unwrap_or_default();
+        return Err(Problem::usage(format!(
+            "the URL of {host} has a user or a password, which is not sent; download the document, and name \
+             its file"
+        )));
+    }
     let failed = |problem: String| Problem::failed("not_fetched", format!("{url}: {problem}"));
     let local = ["127.0.0.0/8", "::1/128"].into_iter().filter_map(|net| net.parse().ok());
-    let local = local.filter(|_| names_this_machine(url));
+    let local = local.filter(|_| names_this_machine(&parsed));
     let client = HttpClient::builder().allow_addresses(local).build();
     let mut request = HttpRequest::get(url);
     request.max_body_bytes = MAX_DOCUMENT;
@@ -37,8 +46,7 @@ pub(crate) async fn fetched(
     Ok((response.final_url, text))
 }
 
-fn names_this_machine(url: &str) -> bool {
-    let Ok(url) = Url::parse(url) else { return false };
+fn names_this_machine(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())

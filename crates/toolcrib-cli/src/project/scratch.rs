@@ -63,6 +63,12 @@ async fn tools_of(word: &str, cancellation: &CancellationToken) -> Result<Scratc
             ScratchTools::Document { url, text }
         }
         file if Path::new(file).is_file() => ScratchTools::File(PathBuf::from(file)),
+        folder if Path::new(folder).is_dir() => {
+            return Err(Problem::usage(format!(
+                "`--with`: {} is a folder; go there, and write `--with files`",
+                quoted([folder])
+            )));
+        }
         _ => {
             let help = match nearest(word, ["files", "web"]) {
                 Some(near) => format!("did you mean `{near}`?"),

@@ -14,7 +14,12 @@ use super::{
     InitError,
     from::{agent, comment, database, document_tools, identifier, is_database, quoted},
 };
-use crate::{file::PROJECT_FILE, private, read::text_file::read_text, user::state::StateFolder};
+use crate::{
+    file::PROJECT_FILE,
+    private,
+    read::text_file::{FileError, read_text},
+    user::state::StateFolder,
+};
 
 /// Something that a scratch project gives its agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,8 +101,9 @@ impl Scratch {
             ScratchTools::Servers(path) => self.add_servers(path)?,
             ScratchTools::Document { url, text } => {
                 let unusable = unusable(PathBuf::from(url.as_str()));
-                let document = OpenApi::parse(text)
-                    .map_err(|error| unusable(format!("is no OpenAPI document: {error}")))?;
+                let document = OpenApi::parse(text).map_err(|error| {
+                    unusable(format!("cannot be used: {error}; to read web pages: `--with web`"))
+                })?;
                 let shown = url.host_str().unwrap_or_default().to_owned();
                 self.add_document((&shown, url.as_str()), text, &document, Some(url));
             }
@@ -124,15 +130,21 @@ impl Scratch {
             let file = real.to_str().ok_or_else(not_text(&real))?;
             let name = self.name(&shown);
             self.text.push_str(&database(&name, &shown, file));
+            // There may be several.
+            self.text.push_str(&format!("database = \"{name}\"\n"));
             return Ok(());
         }
-        let text = read_text(&real, MAX_DOCUMENT).map_err(|error| unusable(error.to_string()))?;
-        let document = OpenApi::parse(&text).map_err(|error| {
+        let neither = |problem: &str| {
             unusable(format!(
-                "is neither a SQLite database nor an OpenAPI document ({error}); an `mcpServers` \
+                "is neither a SQLite database nor an OpenAPI document ({problem}); an `mcpServers` \
                  file is named by `--import`"
             ))
+        };
+        let text = read_text(&real, MAX_DOCUMENT).map_err(|error| match error {
+            FileError::NotText => neither("it is not UTF-8 text"),
+            error => unusable(error.to_string()),
         })?;
+        let document = OpenApi::parse(&text).map_err(|error| neither(&error.to_string()))?;
         if document.servers().is_empty() {
             let problem = "has no absolute URL of a server; name the document by its URL";
             return Err(unusable(problem.to_owned()));
