@@ -4,7 +4,7 @@ use std::{ptr, sync::Arc};
 
 use toolcrib_config::suggest::quoted;
 use toolcrib_core::{Model as _, ModelError};
-use toolcrib_models::{ModelName, Vendor, VendorModel};
+use toolcrib_models::{InvalidModelNameError, ModelName, Vendor, VendorModel};
 use toolcrib_project::{
     DeclaredModel, PROJECT_FILE, Project, UserModels, UserModelsError, configured_model,
 };
@@ -93,9 +93,16 @@ pub(crate) fn named(project: &Project) -> Option<Arc<str>> {
 /// then those of vendors that the environment or the user configures. A model of a vendor that the
 /// project names comes first.
 pub(crate) fn candidates(project: Option<&Project>) -> Result<Vec<Candidate>, Problem> {
-    let configured = Vendor::ALL.into_iter().filter_map(configured);
+    let default = users_default()?;
+    // The user has added no other model of the vendor of the default.
+    let is_added = |one: &Candidate| {
+        let of = default.as_ref().map(|default| default.model.vendor());
+        *one.origin == *ADDED && of == Some(one.model.vendor())
+    };
+    let configured = Vendor::ALL.into_iter().filter_map(configured).filter(|one| !is_added(one));
+    let configured: Vec<_> = configured.collect();
     let own = project.map(of_project).unwrap_or_default();
-    Ok(own.into_iter().chain(users_default()?).chain(configured).collect())
+    Ok(own.into_iter().chain(default).chain(configured).collect())
 }
 
 /// The project's own models.
@@ -125,15 +132,18 @@ pub(crate) fn users_default() -> Result<Option<Candidate>, Problem> {
         Err(error) => return Err(Problem::usage(error.to_string())),
     };
     let Some(name) = models.default_model() else { return Ok(None) };
-    let not_valid = || {
+    let not_valid = |error: &dyn std::fmt::Display| {
         let name = quoted([name]);
-        Problem::usage(format!("your default model {name} is not valid; run `toolcrib models add`"))
+        Problem::usage(format!(
+            "your default model {name} is not valid: {error}; run `toolcrib models add`"
+        ))
     };
-    let ModelName { vendor, model } = name.parse().map_err(|_| not_valid())?;
+    let ModelName { vendor, model } =
+        name.parse().map_err(|error: InvalidModelNameError| not_valid(&error))?;
     let builder = VendorModel::builder(vendor, model);
     // A conversation for the user's own server goes to no vendor whose key the environment has.
     let model = models.at_base_url(builder.clone()).unwrap_or_else(|| configured_model(builder));
-    let model = Arc::new(model.map_err(|_| not_valid())?);
+    let model = Arc::new(model.map_err(|error| not_valid(&error))?);
     Ok(Some(Candidate { is_users: true, ..Candidate::of(model, DEFAULT) }))
 }
 

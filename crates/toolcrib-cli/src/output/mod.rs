@@ -303,7 +303,9 @@ pub(crate) fn project(project: &Project, menu: &Menu, quiet: bool, verbose: bool
     sources(project);
     match project.model() {
         Some(model) => say!("  model {}", safe(model.name())),
-        None => say!("  no model is named; `run` uses the first configured one"),
+        None => say!(
+            "  no model is named; `run` uses your default of `models add`, or else the first configured one"
+        ),
     }
 }
 

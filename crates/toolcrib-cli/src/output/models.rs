@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use toolcrib_config::suggest;
 use toolcrib_core::{Model, ModelError};
 use toolcrib_models::VendorModel;
 
@@ -89,10 +90,20 @@ fn one(entry: &ListedModel) {
     match &entry.state {
         ModelState::Reachable(models) => {
             let lacks = model.filter(|model| !lists(models, model.model()));
-            let lacks = lacks.map(|model| format!("; it does not list `{}`", safe(model.model())));
+            let lacks = lacks.map(|model| {
+                let near = suggest::nearest(model.model(), models.iter().map(String::as_str));
+                let near = near.map(|near| format!("; did you mean `{}`?", safe(near)));
+                let model = safe(model.model());
+                format!("; it does not list `{model}`{}", near.unwrap_or_default())
+            });
             say!("    reachable, {}{}", count(models.len(), "model"), lacks.unwrap_or_default());
         }
-        ModelState::Unreachable(error) => say!("    {}", safe(&error.to_string())),
+        ModelState::Unreachable(error) => {
+            say!("    {}", safe(&error.to_string()));
+            if error.status == Some(404) && model.is_some_and(|model| !model.is_at_vendor()) {
+                say!("    the base URL has no list of models; it usually ends with `/v1`");
+            }
+        }
         ModelState::NotAsked(reason) => say!("    not queried: {}", safe(reason)),
         ModelState::NotConfigured(what_to_do) => {
             say!("    not configured: {}", safe(what_to_do));

@@ -53,7 +53,7 @@ fn check_and_tools_show_the_plugin_of_each_part() {
       personality bare
       1 policy rule
       MCP server small (plugin `notes`): python3 ./tests/fixtures/mcp_server.py small
-      no model is named; `run` uses the first configured one
+      no model is named; `run` uses your default of `models add`, or else the first configured one
     ");
     let (_, checked) = project.json(&["check"]);
     assert_eq!(checked["plugins"], json!(["notes"]));

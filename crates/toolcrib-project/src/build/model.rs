@@ -193,9 +193,14 @@ pub fn vendor_model(name: &str) -> Result<ModelName, String> {
 
 /// The likely intended name for an unknown model: a declared one, a vendor, or a model with its vendor.
 fn near_model<'a>(name: &str, declared: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    let (word, _) = name.split_once(':').unwrap_or((name, ""));
-    let known = declared.into_iter().chain(Vendor::ALL.map(Vendor::as_str));
-    let near = suggest::nearest(word, known).map(str::to_owned);
+    let (word, model) = name.split_once(':').unwrap_or((name, ""));
+    let vendors = Vendor::ALL.map(Vendor::as_str);
+    let near = suggest::nearest(word, declared.into_iter().chain(vendors));
+    let near = near.map(|near| match model {
+        "" => near.to_owned(),
+        model if vendors.contains(&near) => format!("{near}:{model}"),
+        _ => near.to_owned(),
+    });
     near.or_else(|| Some(format!("{}:{name}", Vendor::of_model(name)?)))
 }
 

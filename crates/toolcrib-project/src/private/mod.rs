@@ -57,9 +57,17 @@ pub(crate) fn open(path: &Path) -> io::Result<(File, fs::Metadata)> {
 pub(crate) fn secret(path: &Path, most_bytes: u64, again: &str) -> io::Result<Option<String>> {
     let (file, found) = match open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(_) if path.is_symlink() => {
+            return Err(io::Error::other(
+                "it is a symlink, which is not followed; put the file itself there",
+            ));
+        }
         opened => opened?,
     };
-    let is_secret = found.is_file() && is_of_user(&found) && found.mode() & 0o077 == 0;
+    if !found.is_file() {
+        return Err(io::Error::other(format!("it is not a file; remove it, and {again} again")));
+    }
+    let is_secret = is_of_user(&found) && found.mode() & 0o077 == 0;
     if !is_secret || !path.parent().is_some_and(is_safe) {
         let open = format!("other users can read or change it; remove it, and {again} again");
         return Err(io::Error::other(open));

@@ -74,9 +74,15 @@ impl Vault {
             return Err(VaultError::NotPrivate(path));
         }
         let value = text(file, MOST_BYTES + 1).map_err(failed)?;
+        Self::check(&value)?;
+        Ok(Some(value))
+    }
+
+    /// Checks whether a value can be stored.
+    pub(crate) fn check(value: &str) -> Result<(), VaultError> {
         match u64::try_from(value.len()).is_ok_and(|length| length > MOST_BYTES) {
             true => Err(VaultError::TooLong),
-            false => Ok(Some(value)),
+            false => Ok(()),
         }
     }
 
@@ -85,9 +91,7 @@ impl Vault {
     /// # Errors
     /// [`VaultError`] if it cannot be written.
     pub fn set(&self, name: &str, value: &str) -> Result<(), VaultError> {
-        if u64::try_from(value.len()).is_ok_and(|length| length > MOST_BYTES) {
-            return Err(VaultError::TooLong);
-        }
+        Self::check(value)?;
         let path = self.0.join(name);
         let written = make(&self.0).and_then(|()| replace(&path, 0o600, value));
         written.map_err(|source| VaultError::File { path, source })

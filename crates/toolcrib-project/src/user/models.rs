@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, io, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
+use toolcrib_config::suggest;
 use toolcrib_core::Secret;
 use toolcrib_models::{
     InvalidVendorModelError, ModelName, Vendor, VendorModel, VendorModelBuilder,
@@ -32,6 +33,7 @@ pub struct UserModels {
 
 /// The file.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct StoredModels {
     /// The model of a run if neither its command nor its project names one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,6 +41,24 @@ struct StoredModels {
     /// The base URLs in place of the vendors', by vendor.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     base_urls: BTreeMap<String, String>,
+}
+
+impl StoredModels {
+    fn read(text: &str) -> Result<Self, String> {
+        if !text.trim_start().starts_with('{') {
+            return Err("it is not a JSON object".to_owned());
+        }
+        let stored: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let is_unknown = |name: &&String| name.parse::<Vendor>().is_err();
+        match stored.base_urls.keys().find(is_unknown) {
+            Some(name) => {
+                let known = suggest::quoted(Vendor::ALL.map(Vendor::as_str));
+                let name = suggest::quoted([name.as_str()]);
+                Err(format!("{name} of `base_urls` is not a vendor; the vendors are {known}"))
+            }
+            None => Ok(stored),
+        }
+    }
 }
 
 /// The models of the user cannot be read or changed.
@@ -72,9 +92,9 @@ impl UserModels {
         let read = || -> io::Result<StoredModels> {
             let text = private::secret(&file, MOST_BYTES, "run `toolcrib models add`")?;
             let Some(text) = text else { return Ok(StoredModels::default()) };
-            serde_json::from_str(&text).map_err(|error| {
+            StoredModels::read(&text).map_err(|problem| {
                 let help = "correct the file, or remove it and run `toolcrib models add`";
-                io::Error::new(io::ErrorKind::InvalidData, format!("{error}; {help}"))
+                io::Error::new(io::ErrorKind::InvalidData, format!("{problem}; {help}"))
             })
         };
         let stored =
@@ -133,6 +153,7 @@ impl UserModels {
             builder = builder.key(key);
         }
         builder.build()?;
+        key.as_ref().map_or(Ok(()), |key| Vault::check(key.expose()))?;
         // Before the base URL is stored: a key is never sent to a server for which it was not added.
         if key.is_some() || self.base_url(*vendor) != base_url {
             self.vault.remove(entry(*vendor))?;

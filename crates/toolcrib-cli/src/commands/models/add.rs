@@ -6,9 +6,10 @@ use std::{
 };
 
 use serde_json::json;
+use toolcrib_config::suggest;
 use toolcrib_core::{CancellationToken, Secret};
 use toolcrib_models::{ModelName, Vendor};
-use toolcrib_project::{UserModels, UserModelsError, vendor_model};
+use toolcrib_project::{UserModels, UserModelsError, VaultError, vendor_model};
 
 use super::asked;
 use crate::{
@@ -36,13 +37,23 @@ pub(super) async fn change(
              `--import`",
         ));
     }
-    let mut models = UserModels::of_user().map_err(|error| failed(&error))?;
+    // As in a run: a file that is not valid is a usage error.
+    let mut models = UserModels::of_user().map_err(|error| Problem::usage(error.to_string()))?;
     match command {
         ModelsCommand::Add(args) => add(global, look, &args, models, cancellation).await?,
         ModelsCommand::Remove { vendor } => {
             let word = vendor.split(':').next().unwrap_or_default();
             let known = Vendor::ALL.map(Vendor::as_str);
-            let vendor = word.parse().map_err(|_| Problem::unknown("vendor", word, known))?;
+            let parsed: Vendor =
+                word.parse().map_err(|_| Problem::unknown("vendor", word, known))?;
+            if vendor != word && models.default_model() != Some(&*vendor) {
+                return Err(Problem::usage(format!(
+                    "{} was not added; `toolcrib models remove {word}` removes the key and the models \
+                     of {word}",
+                    suggest::quoted([vendor.as_str()])
+                )));
+            }
+            let vendor = parsed;
             if !models.remove(vendor).map_err(|error| failed(&error))? {
                 return Err(Problem::usage(format!("no model of {vendor} was added")));
             }
@@ -134,9 +145,13 @@ async fn key(
     cancellation: &CancellationToken,
 ) -> Result<Option<Secret>, Problem> {
     let vendor = name.vendor;
+    let mut source = "the key".to_owned();
     let value = if let Some(variable) = &args.key_from_env {
-        of_variable(variable)?
+        let value = of_variable(variable)?;
+        source = format!("the environment variable {variable}");
+        value
     } else if args.key_stdin {
+        "the key of `--key-stdin`".clone_into(&mut source);
         from_stdin(cancellation).await?
     } else if vendor.configured_by().is_some() {
         return Ok(None);
@@ -164,7 +179,7 @@ async fn key(
         }
         value
     };
-    secret_value::check(&value)?;
+    secret_value::check(&value, &source)?;
     Ok(Some(Secret::new(value)))
 }
 
@@ -193,6 +208,7 @@ fn of_variable(name: &str) -> Result<String, Problem> {
 fn failed(error: &UserModelsError) -> Problem {
     match error {
         UserModelsError::Invalid(error) => Problem::usage(error.to_string()),
+        UserModelsError::Vault(VaultError::TooLong) => Problem::usage(error.to_string()),
         error => Problem::failed("models_failed", error.to_string()),
     }
 }

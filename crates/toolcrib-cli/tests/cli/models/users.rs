@@ -50,10 +50,14 @@ impl User {
 
     /// Adds a model with the key on standard input.
     fn add(&self, args: &[&str]) -> Outcome {
+        self.add_key(&format!("{KEY}\n"), args)
+    }
+
+    fn add_key(&self, key: &str, args: &[&str]) -> Outcome {
         let mut command = self.command(&[&["models", "add", "--key-stdin"], args].concat());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        child.stdin.take().unwrap().write_all(format!("{KEY}\n").as_bytes()).unwrap();
+        child.stdin.take().unwrap().write_all(key.as_bytes()).unwrap();
         child.wait_with_output().unwrap().into()
     }
 
@@ -154,7 +158,7 @@ fn what_cannot_be_added_is_refused_and_changes_nothing() {
         assert_eq!(outcome.code, Some(2), "{args:?}: {outcome:?}");
         outcome.stderr
     };
-    assert!(refused(&["opnai:gpt-5"]).contains("did you mean `openai`?"));
+    assert!(refused(&["opnai:gpt-5"]).contains("did you mean `openai:gpt-5`?"));
     assert!(refused(&["gpt-5"]).contains("did you mean `openai:gpt-5`?"));
     assert!(refused(&["ollama"]).contains("write `ollama:MODEL`"));
     assert!(refused(&["openai"]).contains("add `--key-from-env VARIABLE` or `--key-stdin`"));
@@ -169,6 +173,15 @@ fn what_cannot_be_added_is_refused_and_changes_nothing() {
     let not_text = Outcome::from(command.env("WORK_KEY", bytes).output().unwrap()).stderr;
     assert!(not_text.contains("WORK_KEY is not UTF-8") && !not_text.contains("sk-"), "{not_text}");
     assert!(refused(&["openai", "-p", "."]).contains("leave out `--project`"));
+    for (key, problem) in [
+        ("", "the key of `--key-stdin` is empty"),
+        ("abc", "the key of `--key-stdin` has fewer than 4 characters"),
+        (&"a".repeat(70_000), "at most 65536 bytes"),
+    ] {
+        let refused = user.add_key(key, &["openai:m", "--offline"]);
+        assert_eq!(refused.code, Some(2), "{refused:?}");
+        assert!(refused.stderr.contains(problem), "{refused:?}");
+    }
     let clear = user.add(&["openai:m", "--offline", "--base-url", "http://far.example/v1"]);
     assert_eq!(clear.code, Some(2), "a key is not sent in the clear: {clear:?}");
     let with_env = user
@@ -179,6 +192,53 @@ fn what_cannot_be_added_is_refused_and_changes_nothing() {
     assert!(Outcome::from(with_env).stderr.contains("the environment sets OPENAI_API_KEY"));
     assert!(!user.path("config/toolcrib/models.json").exists());
     assert!(!user.path("config/toolcrib/model_keys").exists());
+}
+
+#[test]
+fn a_model_with_another_name_is_neither_added_nor_removed_silently() {
+    let (user, served) = (User::new(), greeter());
+    let url = served.server.base_url();
+    let near = user.add(&["openai:dsk", "--base-url", &url]);
+    assert!(near.stdout.contains("does not list `dsk`; did you mean `desk`?"), "{near:?}");
+    let short = url.trim_end_matches("/v1");
+    let short = user.add(&["openai:desk", "--base-url", short]);
+    assert!(short.stdout.contains("it usually ends with `/v1`"), "{short:?}");
+    assert_eq!(user.add(&["openai:desk", "--base-url", &url]).code, Some(0));
+    let other = user.run(&["models", "remove", "openai:other"]);
+    assert_eq!(other.code, Some(2), "{other:?}");
+    assert!(other.stderr.contains("`openai:other` was not added; `toolcrib models remove openai`"));
+    assert_eq!(user.run(&["run", "Hello"]).stdout, "Hello to you.\n");
+    // The server is away, and no other model of the vendor appears in the list.
+    drop(served);
+    let listed = user.run(&["models"]).stdout;
+    assert_eq!(listed.matches("openai:").count(), 1, "{listed}");
+    assert_eq!(user.run(&["models", "remove", "openai:desk"]).code, Some(0));
+}
+
+#[test]
+fn a_file_of_models_that_is_not_valid_is_named_with_its_problem() {
+    let user = User::new();
+    assert_eq!(user.add(&["openai:m", "--offline"]).code, Some(0));
+    let file = user.path("config/toolcrib/models.json");
+    for (text, problem) in [
+        ("[]", "it is not a JSON object"),
+        (r#"{"defualt": "openai:m"}"#, "unknown field `defualt`"),
+        (r#"{"base_urls": {"opnai": "http://127.0.0.1:9/v1"}}"#, "`opnai` of `base_urls` is not"),
+    ] {
+        fs::write(&file, text).unwrap();
+        for args in [&["models"][..], &["models", "remove", "openai"], &["run", "Hello"]] {
+            let refused = user.run(args);
+            assert_eq!(refused.code, Some(2), "{args:?}: {refused:?}");
+            assert!(refused.stderr.contains("models.json: "), "{refused:?}");
+            assert!(refused.stderr.contains(problem), "{refused:?}");
+        }
+    }
+    fs::write(&file, r#"{"default": "openai:m", "base_urls": {"openai": "no url"}}"#).unwrap();
+    let refused = user.run(&["models"]).stderr;
+    assert!(refused.contains("`openai:m` is not valid: ") && refused.contains("URL"), "{refused}");
+    fs::rename(&file, user.path("elsewhere.json")).unwrap();
+    std::os::unix::fs::symlink(user.path("elsewhere.json"), &file).unwrap();
+    assert!(user.run(&["models"]).stderr.contains("models.json: it is a symlink"));
 }
 
 #[test]
@@ -359,6 +419,17 @@ fn a_conversation_without_a_project_has_only_the_tools_of_with() {
         assert!(both.stdout.contains(tool), "{both:?}");
     }
 
+    // Each database has its own tools.
+    let script = "[[rule]]\nstep = 1\ncalls = [\n\
+        { tool = 'shop_query', args = { sql = 'SELECT name FROM products' } },\n\
+        { tool = 'here_2_query', args = { sql = 'SELECT 6 * 7 AS n' } } ]\n[[rule]]\ntext = 'Done.'\n";
+    fs::write(user.path("two.toml"), script).unwrap();
+    let two = format!("script:{}", user.path("two.toml").display());
+    let args = ["run", "--json", "--model", &two, "--with", "../shop.db", "--with", "../here.db"];
+    let two = user.run(&[&args[..], &["Go"]].concat());
+    assert_eq!(two.code, Some(0), "{two:?}");
+    assert!(two.stdout.contains("a saw") && two.stdout.contains("42"), "{two:?}");
+
     // The same tools have the same sessions, and `-c` continues.
     let again = |more: &[&str]| {
         user.run(&[&["run", "--json", "--model", &model, "--with", "web", "Hi"], more].concat())
@@ -371,7 +442,12 @@ fn a_conversation_without_a_project_has_only_the_tools_of_with() {
     assert_ne!(first, Value::Null);
 
     fs::write(user.path("here/relative.json"), DOCUMENT).unwrap();
+    fs::write(user.path("here/bytes.db"), b"\xff\xfe\x00\x81").unwrap();
     for (with, problem) in [
+        ("bytes.db", "is neither a SQLite database nor an OpenAPI document (it is not UTF-8"),
+        ("..", "`..` is a folder; go there, and write `--with files`"),
+        ("https://", "https:// is not a URL"),
+        ("http://ann:hunter22@api.example/x.json", "the URL of api.example has a user"),
         ("relative.json", "name the document by its URL"),
         ("file", "did you mean `files`?"),
         ("nothing.db", "there is no file `nothing.db`"),
@@ -380,6 +456,7 @@ fn a_conversation_without_a_project_has_only_the_tools_of_with() {
         let refused = user.run(&["run", "--model", &model, "--with", with, "Hi"]);
         assert_eq!(refused.code, Some(2), "{with}: {refused:?}");
         assert!(refused.stderr.contains(problem), "{with}: {}", refused.stderr);
+        assert!(!refused.stderr.contains("hunter22"), "{}", refused.stderr);
     }
     let desk = Project::desk();
     let beside = desk.toolcrib(&["run", "--with", "web", "Hi"]);
