@@ -75,7 +75,8 @@ impl Connector {
         way: PortOrigin,
     ) -> Result<TcpStream, HttpError> {
         let addresses = self.addresses(target, way).await?;
-        let failed = |source| HttpError::Connect { host: target.host.clone(), source };
+        let failed =
+            |source| HttpError::Connect { host: target.host.clone(), port: target.port, source };
         let tcp = self.dial(&addresses, target.port).await.map_err(failed)?;
         // A request is one write; waiting for more only delays it.
         tcp.set_nodelay(true).map_err(failed)?;
@@ -147,6 +148,7 @@ where
         .await
         .map_err(|error| HttpError::Connect {
             host: target.host.clone(),
+            port: target.port,
             source: io::Error::other(error),
         })?;
     // Its errors reach the task that waits for a response.

@@ -63,10 +63,15 @@ pub enum HttpError {
         address: SocketAddr,
     },
     /// None of its addresses accepts a connection.
-    #[error("no connection to `{host}`: {source}; check host and port, and that the server runs")]
+    #[error(
+        "no connection to `{host}` on port {port}: {source}; check host and port, and that the server \
+         runs"
+    )]
     Connect {
         /// The host.
         host: String,
+        /// The port.
+        port: u16,
         /// The error of the last address.
         source: io::Error,
     },

@@ -191,6 +191,7 @@ impl<'a> Exchange<'a> {
             Err(AttemptError::Sent(error)) => Err(broken(target, error)),
             Err(AttemptError::NotSent(_, error)) => Err(HttpError::Connect {
                 host: target.host.clone(),
+                port: target.port,
                 source: io::Error::other(error),
             }),
         }

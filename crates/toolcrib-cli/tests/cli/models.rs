@@ -348,7 +348,7 @@ fn a_local_server_is_queried_for_its_models() {
         .unwrap()
         .into();
     assert_eq!(gone.code, Some(1));
-    insta::assert_snapshot!(gone.stderr, @r#"error: the models of OLLAMA_HOST (http://127.0.0.1:9/) cannot be listed: no connection to `127.0.0.1`: Connection refused (os error 111); check host and port, and that the server runs; name one with `--model`"#);
+    insta::assert_snapshot!(gone.stderr, @r#"error: the models of OLLAMA_HOST (http://127.0.0.1:9/) cannot be listed: no connection to `127.0.0.1` on port 9: Connection refused (os error 111); check host and port, and that the server runs; name one with `--model`"#);
 }
 
 #[test]
@@ -387,12 +387,18 @@ fn unusable_models_are_listed_with_the_reason() {
     ✗ wrong openai:desk at URL (toolcrib.toml:11)
         status 401: check the key and its permissions; it says: Incorrect API key provided: [redacted]
     ✗ closed ollama:m at http://127.0.0.1:9/ (toolcrib.toml:16)
-        no connection to `127.0.0.1`: Connection refused (os error 111); check host and port, and that the server runs
+        no connection to `127.0.0.1` on port 9: Connection refused (os error 111); check host and port, and that the server runs
     ✗ keyless anthropic:claude-sonnet-5-5 at https://api.anthropic.com/ (toolcrib.toml:20)
         the secret `NONE` cannot be read: the environment variable `TOOLCRIB_TEST_NOT_SET` is not set
     - gemini
         not configured: run `toolcrib models add gemini`, or set GOOGLE_API_KEY or GEMINI_API_KEY
     "#);
+    let refused = run(&["run", "--model", "wrong", "Hello"]);
+    assert_eq!(refused.code, Some(1));
+    assert!(
+        refused.stderr.contains("`toolcrib models` shows which models and keys"),
+        "{refused:?}"
+    );
     assert!(listed.stderr.contains("a run that names no model uses good"), "{}", listed.stderr);
     assert!(!format!("{}{}", listed.stdout, listed.stderr).contains("wrong-key-123"));
 
