@@ -40,7 +40,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use toolcrib_agent::RunOutcome;
-use toolcrib_core::{Menu, ToolName, ToolResult, WithheldTool};
+use toolcrib_core::{Menu, ModelErrorClass, ToolName, ToolResult, WithheldTool};
 use toolcrib_engine::{Iteration, OnFailure};
 use toolcrib_project::Project;
 
@@ -152,6 +152,9 @@ pub(crate) fn answer(outcome: &RunOutcome, narrator: Option<&Narrator>) {
     }
     if let Some(error) = &outcome.error {
         complain(&error.message);
+        if let Some(ModelErrorClass::Auth | ModelErrorClass::BadRequest) = error.class {
+            note!("`toolcrib models` shows which models and keys are accepted");
+        }
     } else if outcome.answer.is_none() {
         complain(outcome.end_reason.as_str());
     }
