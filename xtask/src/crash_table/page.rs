@@ -15,8 +15,9 @@ const PLOT: &str = "docs/crash-table.svg";
 /// Has a paragraph with the figures of the rows without keys, which ends so.
 const FRONT_PAGE: &str = "README.md";
 const REST: &str = "It writes the intent of a call before its effect, so a call that was cut off is not made \
-    again: the model learns that its outcome is unknown. [The table](docs/crash-table.md) has the counts, the \
-    objections, each system's way with keys, and the one command that repeats them.";
+    again: the model learns that its outcome is unknown. Only a tool that is declared `idempotent` or `read_only` \
+    is called once more, with the same key. [The table](docs/crash-table.md) has the counts, the objections, each \
+    system's way with keys, and the one command that repeats them.";
 
 /// The rows whose names begin so are Toolcrib's.
 const OWN: &str = "toolcrib";
