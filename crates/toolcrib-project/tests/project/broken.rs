@@ -225,7 +225,7 @@ fn the_model_and_the_system_text_are_checked_with_the_rest() {
     let folder = Folder::with("[agent]\nmodel = 'opnai:x'\nsystem = 'x'\nsystem_file = 's.md'\n");
     insta::assert_snapshot!(folder.problems(), @r#"
     toolcrib.toml:2:9: unknown model `opnai:x`
-        help: did you mean `openai`?
+        help: did you mean `openai:x`?
     toolcrib.toml:4:15: `system` and `system_file` both give the system text
         help: keep one of them
     "#);

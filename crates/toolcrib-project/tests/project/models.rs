@@ -151,7 +151,7 @@ fn a_model_that_is_chosen_must_be_one() {
     let folder = Folder::with("[model.local]\nvendor = 'openai'\nbase_url = 'http://[::1]:1/v1'\n");
     insta::assert_snapshot!(refused(&folder, "gpt", None), @r#"unknown model `gpt`; write anthropic:MODEL, openai:MODEL, gemini:MODEL, ollama:MODEL, "script:FILE" for a scripted model, or the name of a [model.NAME] of the project"#);
     insta::assert_snapshot!(refused(&folder, "locl", None), @r#"unknown model `locl`; did you mean `local`?"#);
-    insta::assert_snapshot!(refused(&folder, "antropic:claude", None), @r#"unknown model `antropic:claude`; did you mean `anthropic`?"#);
+    insta::assert_snapshot!(refused(&folder, "antropic:claude", None), @r#"unknown model `antropic:claude`; did you mean `anthropic:claude`?"#);
     insta::assert_snapshot!(refused(&folder, "ollama", None), @r#"no model is named; write `ollama:MODEL`"#);
     insta::assert_snapshot!(refused(&folder, "local", Some("http://[::1]:2/v1")), @r#"a base URL requires a vendor's model, and `local` is not one; write for example openai:MODEL"#);
     insta::assert_snapshot!(refused(&folder, "openai:m", Some("http//x")), @r#"the base URL cannot be used: it begins with neither http:// nor https://"#);

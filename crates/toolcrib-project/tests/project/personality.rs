@@ -127,7 +127,7 @@ KEY = {{ env = 'PATH' }}
     toolcrib.toml:22:36: unknown MCP server `hg`
         help: there is only `git`
     toolcrib.toml:23:9: unknown model `anthropi:x`
-        help: did you mean `anthropic`?
+        help: did you mean `anthropic:x`?
     toolcrib.toml:25:15: `system` and `system_file` both give the system text
         help: keep one of them
     toolcrib.toml:26:1: unknown key `memory` in `[[personality]]`
