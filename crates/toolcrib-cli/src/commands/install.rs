@@ -7,7 +7,7 @@ use std::{
 
 use toolcrib_capabilities::http::parse_url;
 use toolcrib_core::{CancellationToken, Digest};
-use toolcrib_mcp::ServerName;
+use toolcrib_mcp::{ServerName, server::Http};
 
 use crate::{
     args::{GlobalArgs, InstallArgs, OfflineArgs},
@@ -45,7 +45,7 @@ pub(super) async fn install(
                  `--import`",
             ));
         }
-        check_url(url)?;
+        check_url(url, args.token_variable.as_deref())?;
         Vec::new()
     } else {
         // A client shows little of the errors of a server that does not start.
@@ -310,16 +310,38 @@ fn this_program() -> Result<String, Problem> {
     utf8(&this)
 }
 
-/// Refuses what is not the URL of a gateway, or contains a secret, which would be written.
-fn check_url(url: &str) -> Result<(), Problem> {
-    let parsed = parse_url(url).map_err(|error| Problem::usage(format!("`--url`: {error}")))?;
-    match parsed.query() {
-        Some(_) => Err(Problem::usage(
-            "`--url`: a parameter may be a secret, which `install` does not write; name the variable \
-             with the token by `--token-variable`",
-        )),
-        None => Ok(()),
+/// Refuses what is not the URL of a gateway, contains a secret, which would be written, or would send the
+/// token unencrypted.
+fn check_url(url: &str, token_variable: Option<&str>) -> Result<(), Problem> {
+    let refused = |problem: String| Err(Problem::usage(format!("`--url`: {problem}")));
+    // Parsers drop or replace the others, each in its own way, and clients read the text as it is.
+    let is_of_urls = |c: &char| c.is_ascii_alphanumeric() || "-._~:/?#[]@!$&'()*+,;=%".contains(*c);
+    if let Some(other) = url.chars().find(|c| !is_of_urls(c)) {
+        let shown = other.escape_debug();
+        return refused(format!(
+            "the character `{shown}` is not valid in a URL; write it percent-encoded"
+        ));
     }
+    let parsed = parse_url(url).map_err(|error| Problem::usage(format!("`--url`: {error}")))?;
+    if url.contains('#') {
+        return refused("it has a fragment (`#…`); give the part before it".to_owned());
+    }
+    if parsed.query().is_some() {
+        return refused(
+            "a parameter may be a secret, which `install` does not write; name the variable with the \
+             token by `--token-variable`"
+                .to_owned(),
+        );
+    }
+    let is_private = parsed.scheme() == "https" || !Http::new(url).local_addresses().is_empty();
+    if token_variable.is_some() && !is_private {
+        return refused(format!(
+            "it is http to `{}`, which would send the token unencrypted; use https, or leave out \
+             `--token-variable`",
+            parsed.host_str().unwrap_or_default()
+        ));
+    }
+    Ok(())
 }
 
 /// The folders in which `uvx`, `npx` and the like keep the programs that they run once.

@@ -503,7 +503,11 @@ fn each_client_gets_the_entry_of_a_gateway_at_a_url_and_no_token() {
         assert_eq!(home.uninstall(&["--client", client]).code, Some(0), "{client}");
     }
     for (args, problem) in [
-        (["--url", "https://u:p@tools.example/mcp"], "--url"),
+        (["--url", "https://u:p@tools.example/mcp"], "a user or a password"),
+        (["--url", "https://tools.example/mcp#part"], "has a fragment (`#…`)"),
+        (["--url", "https://tools.example/m\tcp"], "the character `\\t` is not valid"),
+        (["--url", "https://tools.example/${TOKEN}"], "the character `{` is not valid"),
+        (["--url", " https://tools.example/mcp"], "the character ` ` is not valid"),
         (["--url", "https://tools.example/mcp?key=1"], "a parameter may be a secret"),
         (["--token-variable", "T"], "--url"),
     ] {
@@ -513,4 +517,28 @@ fn each_client_gets_the_entry_of_a_gateway_at_a_url_and_no_token() {
     }
     let both = home.run(&["install", "--client", "cursor", "--url", url, "-p", "."]);
     assert!(both.stderr.contains("leave out `--project`"), "{}", both.stderr);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn the_token_of_a_gateway_at_a_url_is_not_sent_unencrypted() {
+    let home = Home::new();
+    let install = |url: &str, args: &[&str]| {
+        let all = ["install", "--yes", "--replace", "--client", "cursor", "--url", url];
+        home.run(&[&all[..], args].concat())
+    };
+    for host in ["tools.example", "192.168.1.5:8808", "tools.localhost"] {
+        let url = format!("http://{host}/mcp");
+        let refused = install(&url, &["--token-variable", "TOOLCRIB_TOKEN"]);
+        assert_eq!(refused.code, Some(2), "{url}: {refused:?}");
+        let problem = "which would send the token unencrypted; use https";
+        assert!(refused.stderr.contains(problem), "{url}: {}", refused.stderr);
+        assert!(!home.path("home/.cursor/mcp.json").exists(), "{url}");
+    }
+    for url in ["http://127.0.0.1:8808/mcp", "http://localhost/mcp", "http://[::1]:8808/mcp"] {
+        let installed = install(url, &["--token-variable", "TOOLCRIB_TOKEN"]);
+        assert_eq!(installed.code, Some(0), "{url}: {installed:?}");
+    }
+    let without = install("http://tools.example/mcp", &[]);
+    assert_eq!(without.code, Some(0), "there is no token: {without:?}");
 }
