@@ -32,19 +32,10 @@ pub(super) async fn install(
 ) -> Result<Exit, Problem> {
     ServerName::new(&*args.name).map_err(|error| Problem::usage(format!("`--name`: {error}")))?;
     let words = if args.uninstall {
-        if !global.imports.is_empty() {
-            return Err(Problem::usage(
-                "`--uninstall` removes the entry as it is; leave out `--import`",
-            ));
-        }
+        refuse_project(global, "`--uninstall` removes the entry as it is")?;
         Vec::new()
     } else if let Some(url) = &args.url {
-        if global.project.is_some() || !global.imports.is_empty() || global.state.is_some() {
-            return Err(Problem::usage(
-                "the gateway at `--url` has its own project; leave out `--project`, `--state` and \
-                 `--import`",
-            ));
-        }
+        refuse_project(global, "the gateway at `--url` has its own project")?;
         check_url(url, args.token_variable.as_deref())?;
         Vec::new()
     } else {
@@ -65,14 +56,22 @@ pub(super) async fn install(
     blocking(work).await?
 }
 
+/// Refuses the options of a project where none is installed.
+fn refuse_project(global: &GlobalArgs, reason: &str) -> Result<(), Problem> {
+    let options = [
+        ("--project", global.project.is_some()),
+        ("--state", global.state.is_some()),
+        ("--import", !global.imports.is_empty()),
+        ("--locked", global.locked),
+    ];
+    match options.into_iter().find(|(_, is_given)| *is_given) {
+        Some((flag, _)) => Err(Problem::usage(format!("{reason}; leave out `{flag}`"))),
+        None => Ok(()),
+    }
+}
+
 /// The arguments by which the client starts `serve`, with absolute paths and without secrets.
 fn serve_words(global: &GlobalArgs, args: &InstallArgs) -> Result<Vec<String>, Problem> {
-    if global.store.is_some() {
-        return Err(Problem::usage(
-            "`install` does not accept `--store`, whose URL may contain a password: write `[sessions]` \
-             with store = \"secret:NAME\" in the project file",
-        ));
-    }
     let mut words = vec!["serve".to_owned()];
     let mut push = |flag: &str, path: &Path| -> Result<(), Problem> {
         let path = fs::canonicalize(path).or_else(|_| std::path::absolute(path));

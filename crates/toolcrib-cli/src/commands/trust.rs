@@ -22,12 +22,6 @@ pub(super) async fn trust(
     if args.path.is_some() && global.project.is_some() {
         return Err(Problem::usage("`trust` takes one folder; leave out `--project`"));
     }
-    if !global.imports.is_empty() {
-        return Err(Problem::usage(
-            "an imported file named with `--import` needs no trust; `trust --owner FILE` accepts \
-             a file of another user",
-        ));
-    }
     let (json, quiet) = (global.json, global.quiet);
     let work = move || {
         let store = TrustStore::of_user();

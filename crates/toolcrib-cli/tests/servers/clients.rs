@@ -515,8 +515,15 @@ fn each_client_gets_the_entry_of_a_gateway_at_a_url_and_no_token() {
         assert_eq!(refused.code, Some(2), "{args:?}");
         assert!(refused.stderr.contains(problem), "{args:?}: {}", refused.stderr);
     }
-    let both = home.run(&["install", "--client", "cursor", "--url", url, "-p", "."]);
-    assert!(both.stderr.contains("leave out `--project`"), "{}", both.stderr);
+    for other in [&["--url", url][..], &["--uninstall"]] {
+        for option in [&["--project", "."][..], &["--state", "s"], &["--locked"]] {
+            let both =
+                home.run(&[&["install", "--yes", "--client", "cursor"], other, option].concat());
+            let said = format!("leave out `{}`", option[0]);
+            assert_eq!(both.code, Some(2), "{other:?} {option:?}: {both:?}");
+            assert!(both.stderr.contains(&said), "{other:?} {option:?}: {}", both.stderr);
+        }
+    }
 }
 
 #[test]
