@@ -549,3 +549,54 @@ fn the_token_of_a_gateway_at_a_url_is_not_sent_unencrypted() {
     let without = install("http://tools.example/mcp", &[]);
     assert_eq!(without.code, Some(0), "there is no token: {without:?}");
 }
+
+/// A file may have the servers in braces, as a value of one line or of several.
+#[test]
+#[cfg(target_os = "linux")]
+fn servers_in_braces_of_a_toml_file_are_edited_in_their_braces() {
+    let url = "https://tools.example/mcp";
+    let entry = format!("toolcrib = {{ url = \"{url}\" }}");
+    let files = [
+        (
+            "mcp_servers = { a = { command = \"x\" } }\n",
+            format!("{{ a = {{ command = \"x\" }}, {entry} }}"),
+        ),
+        (
+            "mcp_servers = {a={command=\"x\"}} # kept\n",
+            format!("{{a={{command=\"x\"}}, {entry}}} # kept"),
+        ),
+        ("mcp_servers = {}\n", format!("{{ {entry}}}")),
+        (
+            "mcp_servers = {\n  a = { command = \"x\" } # kept\n}\n",
+            format!("{{\n  a = {{ command = \"x\" }}, {entry} # kept\n}}"),
+        ),
+        ("mcp_servers.a = { command = \"x\" }\n", "\n\n[mcp_servers.toolcrib]".to_owned()),
+    ];
+    for (before, part) in files {
+        let home = Home::new();
+        let whole = format!("model = \"m\"\n{before}\n[tui]\ntheme = \"dark\"\n");
+        home.write("home/.codex/config.toml", &whole);
+        let installed = home.run(&["install", "--yes", "--client", "codex", "--url", url]);
+        assert_eq!(installed.code, Some(0), "{before}: {installed:?}");
+        let text = home.read("home/.codex/config.toml");
+        assert!(text.contains(&part), "{text}");
+        let values: Value = toml_edit::de::from_str(&text).unwrap();
+        assert_eq!(values["mcp_servers"]["toolcrib"], json!({ "url": url }), "{text}");
+        assert_eq!((&values["model"], &values["tui"]["theme"]), (&json!("m"), &json!("dark")));
+        // Not the stored file: the entry is taken out of this one.
+        home.write("home/.codex/config.toml", &format!("{text}# more\n"));
+        assert_eq!(home.uninstall(&["--client", "codex"]).code, Some(0), "{before}");
+        assert_eq!(home.read("home/.codex/config.toml"), format!("{whole}# more\n"));
+    }
+    for (wrong, problem) in [
+        ("mcp_servers = 1\n", "has a key `mcp_servers` that is not a table of servers"),
+        ("mcp_servers = { a = 1\n", "is not valid"),
+    ] {
+        let home = Home::new();
+        home.write("home/.codex/config.toml", wrong);
+        let refused = home.run(&["install", "--yes", "--client", "codex", "--url", url]);
+        assert_eq!(refused.code, Some(1), "{wrong}: {refused:?}");
+        assert!(refused.stderr.contains(problem), "{wrong}: {}", refused.stderr);
+        assert_eq!(home.read("home/.codex/config.toml"), wrong);
+    }
+}
