@@ -4,7 +4,7 @@ use std::{env, fs, path::Path, process::Command};
 
 use serde_json::Value;
 
-use crate::support::{Project, toolcrib};
+use crate::support::{Project, config_home, toolcrib};
 
 fn printed(args: &[&str]) -> String {
     let output = toolcrib().args(args).output().unwrap();
@@ -15,16 +15,21 @@ fn printed(args: &[&str]) -> String {
 /// The candidates of bash for the last word of a command line.
 fn completed(folder: &Path, line: &str) -> Vec<String> {
     let script = printed(&["completions", "bash"]);
+    // As bash splits a line, which stops a word at `=` and `:` too.
+    let spaced = line.replace('=', " = ").replace(':', " : ");
+    let is_split = line.ends_with(['=', ':']);
+    let word = if is_split { "" } else { "${COMP_WORDS[COMP_CWORD]}" };
     let asking = format!(
-        "{script}\nIFS=' ' read -ra COMP_WORDS <<< '{line}'; [[ '{line}' == *' ' ]] && COMP_WORDS+=('')\n\
-         COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); COMP_TYPE=9\n\
-         _clap_complete_toolcrib toolcrib \"${{COMP_WORDS[COMP_CWORD]}}\" before\n\
+        "{script}\nIFS=' ' read -ra COMP_WORDS <<< '{spaced}'\n[[ '{line}' == *' ' ]] && COMP_WORDS+=('')\n\
+         COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); COMP_TYPE=9; COMP_LINE='{line}'\n\
+         _clap_complete_toolcrib toolcrib \"{word}\" before\n\
          printf '%s\\n' \"${{COMPREPLY[@]}}\""
     );
     let program = Path::new(env!("CARGO_BIN_EXE_toolcrib")).parent().unwrap();
     let path = format!("{}:{}", program.display(), env::var("PATH").unwrap());
     let mut bash = Command::new("bash");
     bash.args(["--norc", "-c", &asking]).current_dir(folder).env("PATH", path);
+    bash.env("XDG_CONFIG_HOME", config_home()).env("HOME", folder);
     let output = bash.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
