@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{
-    Arg, ArgMatches, Args, Command, Error, builder::Resettable, error::ErrorKind,
+    Arg, ArgMatches, Args, Command, Error, ValueHint, builder::Resettable, error::ErrorKind,
     parser::ValueSource,
 };
 
@@ -15,9 +15,11 @@ const GLOBAL: &str = "Global options";
 pub(crate) struct GlobalArgs {
     /// The project's folder [default: the nearest folder upward with a toolcrib.toml]
     #[arg(short, long, value_name = "DIR", global = true, help_heading = GLOBAL)]
+    #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) project: Option<PathBuf>,
     /// The folder for the project's state [default: .toolcrib in the project]
     #[arg(long, value_name = "DIR", global = true, help_heading = GLOBAL)]
+    #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) state: Option<PathBuf>,
     /// The PostgreSQL database that stores sessions, instead of the project's own place. A password in
     /// it is visible to others on this machine: `[sessions] store` takes a secret

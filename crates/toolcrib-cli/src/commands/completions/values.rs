@@ -152,9 +152,9 @@ fn grants(line: &Line) -> Option<Candidates> {
 
 /// The files for a word that begins with `@`.
 fn file_of_at(current: &OsStr) -> Candidates {
-    let Some(path) = current.to_str().and_then(|word| word.strip_prefix('@')) else {
-        return Vec::new();
-    };
+    let path = current.to_str().and_then(|word| word.strip_prefix('@'));
+    // After `@`, no shell replaces `~`.
+    let Some(path) = path.filter(|path| !path.starts_with('~')) else { return Vec::new() };
     let found = PathCompleter::file().complete(OsStr::new(path));
     found.into_iter().map(|candidate| candidate.add_prefix("@")).collect()
 }

@@ -1,5 +1,5 @@
 #compdef toolcrib
-function _clap_dynamic_completer_toolcrib() {
+function _toolcrib() {
     local _CLAP_COMPLETE_INDEX=$(expr $CURRENT - 1)
     local _CLAP_IFS=$'\n'
 
@@ -40,4 +40,9 @@ function _clap_dynamic_completer_toolcrib() {
     fi
 }
 
-compdef _clap_dynamic_completer_toolcrib toolcrib
+# As a file of `fpath` it is run by the first request, which it answers too.
+if [[ $funcstack[1] == _toolcrib ]]; then
+    _toolcrib "$@"
+else
+    compdef _toolcrib toolcrib
+fi
