@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter as _};
 use toolcrib_core::{PinKind, SessionInfo, StoredRun};
 use toolcrib_models::Vendor;
-use toolcrib_project::DeclaredHub;
+use toolcrib_project::{DeclaredHub, Project};
 
 use super::line::Line;
 use crate::{host::stored_trace::StoredRuns, output};
@@ -109,7 +109,7 @@ fn vendors(_: &Line) -> Option<Candidates> {
 /// The models of the project, and the vendors.
 fn models(line: &Line) -> Option<Candidates> {
     let project = line.project();
-    let declared = project.iter().flat_map(|project| project.models());
+    let declared = project.iter().flat_map(Project::models);
     let mut names = named(declared.map(|declared| &*declared.name));
     names.extend(vendors(line)?);
     Some(names)
