@@ -83,7 +83,7 @@ fn servers(line: &Line) -> Option<Candidates> {
     Some(named(line.project()?.mcp_servers().iter().map(|server| server.name().as_str())))
 }
 
-/// What has pinned definitions: servers, hubs, and the documents that were compared.
+/// The sources of pinned definitions: servers, hubs, and the documents that were compared.
 fn sources(line: &Line) -> Option<Candidates> {
     let project = line.project()?;
     let mut names = named(project.mcp_servers().iter().map(|server| server.name().as_str()));
