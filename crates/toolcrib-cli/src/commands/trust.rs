@@ -19,6 +19,9 @@ pub(super) async fn trust(
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
     let given = args.path.as_ref().or(global.project.as_ref()).cloned();
+    if args.list && global.project.is_some() {
+        return Err(Problem::usage("`--list` lists all trusted folders; leave out `--project`"));
+    }
     if args.path.is_some() && global.project.is_some() {
         return Err(Problem::usage("`trust` takes one folder; leave out `--project`"));
     }

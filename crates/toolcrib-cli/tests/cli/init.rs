@@ -124,6 +124,17 @@ fn an_option_without_an_effect_on_a_command_is_neither_listed_nor_accepted() {
         let help = String::from_utf8(help.stdout).unwrap();
         assert!(help.contains("Usage:") && !help.contains(flag), "{command} {option}: {help}");
     }
+    // Without an effect on one form of the command only.
+    for (words, flag) in [
+        (["lint", "tools.json", "--locked"], "--locked"),
+        (["lint", "tools.json", "--state=s"], "--state"),
+        (["trust", "--list", "-p."], "--project"),
+    ] {
+        let output = toolcrib().args(words).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
+        assert!(said.contains("leave out ") && said.contains(&format!("`{flag}`")), "{said}");
+    }
     let json = toolcrib().args(["discover", "--locked", "--json"]).output().unwrap();
     let refused: Value = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!(
