@@ -21,6 +21,7 @@
 //! - `conformance`: the official MCP conformance suite, run on the gateway and on the client.
 //! - `cargo_deny`: licenses, bans and sources of the dependencies, by cargo-deny.
 //! - `browser`: Chromium, in which tests open pages.
+//! - `zsh`: Zsh, in which a test completes a line.
 //! - `book`: `docs/` as a book.
 //! - `links`: checks the links between the repository's documents.
 //! - `bench`: runs the benches that measure times and memory, and writes the results into `docs/benchmarks.md`.
@@ -81,6 +82,7 @@ mod sqlite_crates;
 mod steps;
 mod tests;
 mod workspace;
+mod zsh;
 
 use std::process::ExitCode;
 

@@ -13,6 +13,7 @@ use crate::{
     prose, proxy, sanitize_bench, search_bench, shape, small_examples, sources, sqlite_crates,
     tests,
     workspace::{Workspace, run as run_program},
+    zsh,
 };
 
 /// One check.
@@ -227,6 +228,7 @@ fn compile_and_install(workspace: &Workspace) -> Result<(), Problem> {
             postgres::install(workspace)?;
             proxy::install(workspace)?;
             browser::install(workspace)?;
+            zsh::install(workspace)?;
             jdk::install(workspace)
         };
         let installs = scope.spawn(move || {

@@ -161,7 +161,9 @@ impl Cli {
     /// # Errors
     /// The problem, the requested help or the version.
     pub(crate) fn read() -> Result<Self, clap::Error> {
-        let mut matches = Self::line().try_get_matches()?;
+        let line = Self::line();
+        let mut matches = line.clone().try_get_matches()?;
+        global::refuse_unused(&line, &matches)?;
         Self::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut Self::line()))
     }
 }

@@ -6,7 +6,7 @@ use jsonc_parser::{
 };
 use serde::Serialize as _;
 use serde_json::{Map, Value};
-use toml_edit::{DocumentMut, Item, Table, ser::ValueSerializer};
+use toml_edit::{DocumentMut, InlineTable, Item, Table, Value as TomlValue, ser::ValueSerializer};
 
 use super::Format;
 
@@ -56,12 +56,17 @@ pub(crate) fn with_entry(
             let mut document = toml(text)?;
             let is_new = document.get(key).is_none();
             let servers = document.entry(key).or_insert_with(|| Item::Table(Table::new()));
-            let servers = servers.as_table_mut();
-            let servers = servers.ok_or_else(|| EditError::NotATable { key: key.to_owned() })?;
-            if is_new {
-                servers.set_implicit(true);
+            let entry = value(entry)?;
+            match servers {
+                Item::Table(servers) => {
+                    if is_new {
+                        servers.set_implicit(true);
+                    }
+                    servers.insert(name, item(entry));
+                }
+                Item::Value(TomlValue::InlineTable(servers)) => put_inline(servers, name, entry),
+                _ => return Err(EditError::NotATable { key: key.to_owned() }),
             }
-            servers.insert(name, item(entry)?);
             document.to_string()
         }
     };
@@ -98,8 +103,12 @@ pub(crate) fn without_entry(
         }
         Format::Toml => {
             let mut document = toml(text)?;
-            let servers = document.get_mut(key).and_then(Item::as_table_like_mut);
-            servers.and_then(|servers| servers.remove(name)).ok_or(EditError::Elsewhere)?;
+            let removed = match document.get_mut(key) {
+                Some(Item::Value(TomlValue::InlineTable(servers))) => take_inline(servers, name),
+                Some(Item::Table(servers)) => servers.remove(name),
+                _ => None,
+            };
+            removed.ok_or(EditError::Elsewhere)?;
             // A table without its header in the file is gone with its last entry.
             let is_empty = |item: &Item| {
                 item.as_table().is_some_and(|table| table.is_empty() && table.is_implicit())
@@ -246,11 +255,46 @@ fn input(value: &Value) -> CstInputValue {
     }
 }
 
-/// The entry as a table of TOML.
-fn item(entry: &Value) -> Result<Item, EditError> {
-    match entry.serialize(ValueSerializer::new()) {
-        Ok(toml_edit::Value::InlineTable(table)) => Ok(Item::Table(table.into_table())),
-        Ok(other) => Ok(Item::Value(other)),
-        Err(error) => Err(EditError::Syntax(error.to_string())),
+/// The entry as a value of TOML.
+fn value(entry: &Value) -> Result<TomlValue, EditError> {
+    let value = entry.serialize(ValueSerializer::new());
+    value.map_err(|error| EditError::Syntax(error.to_string()))
+}
+
+/// The entry with its own header, if it is a table.
+fn item(entry: TomlValue) -> Item {
+    match entry {
+        TomlValue::InlineTable(table) => Item::Table(table.into_table()),
+        other => Item::Value(other),
     }
+}
+
+/// Puts an entry into a table in braces. The text before the closing brace, which belongs to the last
+/// entry, follows the new one.
+fn put_inline(servers: &mut InlineTable, name: &str, entry: TomlValue) {
+    if let Some(known) = servers.get_mut(name) {
+        let decor = known.decor().clone();
+        *known = entry;
+        *known.decor_mut() = decor;
+        return;
+    }
+    let end = replace_end(servers, String::new());
+    servers.insert(name, entry.decorated(" ", end));
+}
+
+/// Takes an entry out of a table in braces. The text before the closing brace stays.
+fn take_inline(servers: &mut InlineTable, name: &str) -> Option<Item> {
+    let end = replace_end(servers, String::new());
+    let removed = servers.remove(name);
+    replace_end(servers, end);
+    removed.map(Item::Value)
+}
+
+/// Replaces the text after the last entry, and returns the one before.
+fn replace_end(servers: &mut InlineTable, end: String) -> String {
+    let Some((_, last)) = servers.iter_mut().last() else { return String::new() };
+    let before = last.decor().suffix().and_then(|suffix| suffix.as_str()).unwrap_or_default();
+    let before = before.to_owned();
+    last.decor_mut().set_suffix(end);
+    before
 }

@@ -34,12 +34,6 @@ pub(super) async fn check_server(
     args: CheckServerArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
-    if global.project.is_some() || !global.imports.is_empty() {
-        return Err(Problem::usage(
-            "`check-server` checks one server by its URL or program; leave out `--project` and \
-             `--import`",
-        ));
-    }
     let linter = linter(args.max_tokens, &args.allow)?;
     let redactor = Redactor::from_environment();
     let transport = transport(&args, &redactor)?;

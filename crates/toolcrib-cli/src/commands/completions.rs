@@ -1,23 +1,23 @@
-//! `toolcrib completions`: completes commands and options, and the names of the project's tools, skills,
-//! sessions and runs, which the shell requests from the program itself.
+//! `toolcrib completions`: completes commands and options, and the names in a project, which the shell
+//! requests from the program itself.
 
-use std::env;
+mod line;
+mod values;
 
-use clap::{Arg, Command, Parser as _};
+use std::{env, ffi::OsStr};
+
+use clap::{Arg, Command};
 use clap_complete::{
     CompleteEnv, Shell,
-    engine::{ArgValueCandidates, CompletionCandidate},
+    engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate},
     env::Shells,
 };
-use tokio::runtime::Builder;
-use toolcrib_core::{CancellationToken, SessionInfo, SessionOwner};
-use toolcrib_project::Project;
 
+use self::{line::Line, values::Values};
 use super::generate::refuse_json;
 use crate::{
     args::{Cli, GlobalArgs},
     exit::{self, Exit},
-    host::stored::inspected,
     output,
     problem::Problem,
 };
@@ -25,18 +25,19 @@ use crate::{
 /// The variable by which a shell requests candidates.
 const VARIABLE: &str = "TOOLCRIB_COMPLETE";
 
-/// The most sessions among the candidates, the newest first.
-const MOST_SESSIONS: usize = 50;
-
-type Names = fn(&Project) -> Vec<CompletionCandidate>;
-
-/// The names of values in help, and the candidates for them.
-const VALUES: [(&str, Names); 4] =
-    [("TOOL", tools), ("SKILL", skills), ("SESSION", sessions), ("RUN", sessions)];
+/// The scripts in place of those of `clap_complete`, whose comments say why.
+const SCRIPTS: [(Shell, &str); 2] = [
+    (Shell::Bash, include_str!("completions/bash.sh")),
+    (Shell::Zsh, include_str!("completions/zsh.sh")),
+];
 
 /// Prints the script for a shell.
 pub(super) fn completions(global: &GlobalArgs, shell: Shell) -> Result<Exit, Problem> {
     refuse_json(global, "completions")?;
+    if let Some((_, script)) = SCRIPTS.iter().find(|(known, _)| *known == shell) {
+        output::raw(script.as_bytes());
+        return Ok(exit::FINE);
+    }
     let internal = |problem: String| Problem::failed("internal", problem);
     let shells = Shells::builtins();
     let shell = shell.to_string();
@@ -52,51 +53,36 @@ pub(super) fn completions(global: &GlobalArgs, shell: Shell) -> Result<Exit, Pro
 
 /// Answers a shell that requests candidates, and then ends the process; otherwise does nothing.
 pub(crate) fn answer() {
-    CompleteEnv::with_factory(|| with_candidates(Cli::line())).var(VARIABLE).complete();
+    let line = || Cli::line().mut_subcommands(|command| with_candidates(command, ""));
+    CompleteEnv::with_factory(line).var(VARIABLE).complete();
 }
 
-fn with_candidates(command: Command) -> Command {
-    command.mut_args(with_names).mut_subcommands(with_candidates)
+fn with_candidates(command: Command, above: &str) -> Command {
+    let words = format!("{above} {}", command.get_name());
+    let words = words.trim_start();
+    let command = command.mut_args(|arg| with_values(arg, words));
+    command.mut_subcommands(|below| with_candidates(below, words))
 }
 
-fn with_names(arg: Arg) -> Arg {
+/// The argument of a command with the candidates for its values.
+fn with_values(arg: Arg, command: &str) -> Arg {
     let named = arg.get_value_names().and_then(|names| names.first());
     let name = named.map_or_else(|| arg.get_id().as_str().to_uppercase(), ToString::to_string);
-    match VALUES.iter().find(|(value, _)| *value == name) {
-        Some((_, names)) => arg.add(ArgValueCandidates::new(|| of_project(*names))),
+    match values::of(command, &name) {
         None => arg,
+        Some(Values::Names(names)) => arg.add(ArgValueCandidates::new(move || candidates(*names))),
+        Some(Values::Paths(paths)) => {
+            let paths = *paths;
+            arg.add(ArgValueCompleter::new(move |current: &OsStr| paths(current)))
+        }
     }
 }
 
-/// The candidates of the project of the command line. Nothing of it is started; a project that cannot be
-/// loaded has none.
-fn of_project(names: Names) -> Vec<CompletionCandidate> {
-    let words: Vec<_> = env::args().collect();
-    let is_project = |word: &str| matches!(word, "-p" | "--project");
-    let folder = words.iter().skip_while(|word| !is_project(word)).nth(1).map(String::as_str);
-    let project = folder.into_iter().flat_map(|folder| ["--project", folder]);
-    let line = ["toolcrib", "--quiet"].into_iter().chain(project).chain(["skills"]);
-    let Ok(cli) = Cli::try_parse_from(line) else { return Vec::new() };
-    let Ok(runtime) = Builder::new_current_thread().enable_all().build() else { return Vec::new() };
-    let project = runtime.block_on(inspected(&cli.global, &CancellationToken::new()));
-    project.map(|project| names(&project)).unwrap_or_default()
-}
-
-fn tools(project: &Project) -> Vec<CompletionCandidate> {
-    project.tools().iter().map(|tool| CompletionCandidate::new(tool.name().as_str())).collect()
-}
-
-fn skills(project: &Project) -> Vec<CompletionCandidate> {
-    let skills = project.skills().iter();
-    skills.map(|skill| CompletionCandidate::new(skill.id.as_str())).collect()
-}
-
-fn sessions(project: &Project) -> Vec<CompletionCandidate> {
-    let Ok(Some(store)) = project.sessions().open_existing() else { return Vec::new() };
-    let owner = SessionOwner { tenant: None, principal: None };
-    let listed = store.list(&owner, MOST_SESSIONS).unwrap_or_default();
-    let candidate = |session: SessionInfo| {
-        CompletionCandidate::new(&*session.id).help(Some(output::safe(&session.title).into()))
-    };
-    listed.into_iter().map(candidate).collect()
+/// The candidates for the command line. Nothing of its project is started.
+fn candidates(names: fn(&Line) -> Option<Vec<CompletionCandidate>>) -> Vec<CompletionCandidate> {
+    let mut found = Line::read(env::args_os()).as_ref().and_then(names).unwrap_or_default();
+    // Bash inserts a candidate as it is, and a server chooses the names of its tools.
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./:@+,=".contains(c);
+    found.retain(|one| one.get_value().to_str().is_some_and(|name| name.chars().all(is_plain)));
+    found
 }

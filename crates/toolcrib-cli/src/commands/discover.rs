@@ -18,11 +18,6 @@ pub(super) async fn discover(
     global: &GlobalArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
-    if global.project.is_some() || !global.imports.is_empty() {
-        return Err(Problem::usage(
-            "`discover` reads the files of MCP clients; leave out `--project` and `--import`",
-        ));
-    }
     let work = move || {
         let here = here()?;
         let mut files = Vec::new();

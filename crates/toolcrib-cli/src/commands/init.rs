@@ -20,7 +20,6 @@ pub(super) async fn init(
     args: &InitArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
-    refuse_flags(global)?;
     let url = args.from.as_ref().and_then(|from| from.to_str()).filter(|from| is_url(from));
     let edit = OwnEdit::of_new(&args.dir, &cancellation);
     let begun = match &args.from {
@@ -50,24 +49,4 @@ pub(super) async fn init(
         output::begun(&args.dir, &written, is_from, global.quiet);
     }
     Ok(exit::FINE)
-}
-
-fn refuse_flags(global: &GlobalArgs) -> Result<(), Problem> {
-    let flags = [
-        (global.project.is_some(), "--project"),
-        (global.state.is_some(), "--state"),
-        (global.store.is_some(), "--store"),
-        (!global.imports.is_empty(), "--import"),
-        (global.no_project, "--no-project"),
-        (global.allow_stray_children, "--allow-stray-children"),
-        (!global.trusted.is_empty(), "--trust"),
-        (!global.lint_allow.is_empty(), "--lint-allow"),
-        (global.locked, "--locked"),
-    ];
-    match flags.into_iter().find(|(is_given, _)| *is_given) {
-        Some((_, flag)) => Err(Problem::usage(format!(
-            "`init` does not accept `{flag}`; name the folder to create: `toolcrib init DIR`"
-        ))),
-        None => Ok(()),
-    }
 }

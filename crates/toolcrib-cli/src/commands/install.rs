@@ -7,7 +7,7 @@ use std::{
 
 use toolcrib_capabilities::http::parse_url;
 use toolcrib_core::{CancellationToken, Digest};
-use toolcrib_mcp::ServerName;
+use toolcrib_mcp::{ServerName, server::Http};
 
 use crate::{
     args::{GlobalArgs, InstallArgs, OfflineArgs},
@@ -34,20 +34,11 @@ pub(super) async fn install(
 ) -> Result<Exit, Problem> {
     ServerName::new(&*args.name).map_err(|error| Problem::usage(format!("`--name`: {error}")))?;
     let words = if args.uninstall {
-        if !global.imports.is_empty() {
-            return Err(Problem::usage(
-                "`--uninstall` removes the entry as it is; leave out `--import`",
-            ));
-        }
+        refuse_project(global, "`--uninstall` removes the entry as it is")?;
         Vec::new()
     } else if let Some(url) = &args.url {
-        if global.project.is_some() || !global.imports.is_empty() || global.state.is_some() {
-            return Err(Problem::usage(
-                "the gateway at `--url` has its own project; leave out `--project`, `--state` and \
-                 `--import`",
-            ));
-        }
-        check_url(url)?;
+        refuse_project(global, "the gateway at `--url` has its own project")?;
+        check_url(url, args.token_variable.as_deref())?;
         Vec::new()
     } else {
         // A client shows little of the errors of a server that does not start.
@@ -67,14 +58,22 @@ pub(super) async fn install(
     unless_cancelled(blocking(work), &cancellation).await??
 }
 
+/// Refuses the options of a project where none is installed.
+fn refuse_project(global: &GlobalArgs, reason: &str) -> Result<(), Problem> {
+    let options = [
+        ("--project", global.project.is_some()),
+        ("--state", global.state.is_some()),
+        ("--import", !global.imports.is_empty()),
+        ("--locked", global.locked),
+    ];
+    match options.into_iter().find(|(_, is_given)| *is_given) {
+        Some((flag, _)) => Err(Problem::usage(format!("{reason}; leave out `{flag}`"))),
+        None => Ok(()),
+    }
+}
+
 /// The arguments by which the client starts `serve`, with absolute paths and without secrets.
 fn serve_words(global: &GlobalArgs, args: &InstallArgs) -> Result<Vec<String>, Problem> {
-    if global.store.is_some() {
-        return Err(Problem::usage(
-            "`install` does not accept `--store`, whose URL may contain a password: write `[sessions]` \
-             with store = \"secret:NAME\" in the project file",
-        ));
-    }
     let mut words = vec!["serve".to_owned()];
     let mut push = |flag: &str, path: &Path| -> Result<(), Problem> {
         let path = fs::canonicalize(path).or_else(|_| std::path::absolute(path));
@@ -312,16 +311,38 @@ fn this_program() -> Result<String, Problem> {
     utf8(&this)
 }
 
-/// Refuses what is not the URL of a gateway, or contains a secret, which would be written.
-fn check_url(url: &str) -> Result<(), Problem> {
-    let parsed = parse_url(url).map_err(|error| Problem::usage(format!("`--url`: {error}")))?;
-    match parsed.query() {
-        Some(_) => Err(Problem::usage(
-            "`--url`: a parameter may be a secret, which `install` does not write; name the variable \
-             with the token by `--token-variable`",
-        )),
-        None => Ok(()),
+/// Refuses what is not the URL of a gateway, contains a secret, which would be written, or would send the
+/// token unencrypted.
+fn check_url(url: &str, token_variable: Option<&str>) -> Result<(), Problem> {
+    let refused = |problem: String| Err(Problem::usage(format!("`--url`: {problem}")));
+    // Parsers drop or replace the others, each in its own way, and clients read the text as it is.
+    let is_of_urls = |c: &char| c.is_ascii_alphanumeric() || "-._~:/?#[]@!$&'()*+,;=%".contains(*c);
+    if let Some(other) = url.chars().find(|c| !is_of_urls(c)) {
+        let shown = other.escape_debug();
+        return refused(format!(
+            "the character `{shown}` is not valid in a URL; write it percent-encoded"
+        ));
     }
+    let parsed = parse_url(url).map_err(|error| Problem::usage(format!("`--url`: {error}")))?;
+    if url.contains('#') {
+        return refused("it has a fragment (`#…`); give the part before it".to_owned());
+    }
+    if parsed.query().is_some() {
+        return refused(
+            "a parameter may be a secret, which `install` does not write; name the variable with the \
+             token by `--token-variable`"
+                .to_owned(),
+        );
+    }
+    let is_private = parsed.scheme() == "https" || !Http::new(url).local_addresses().is_empty();
+    if token_variable.is_some() && !is_private {
+        return refused(format!(
+            "it is http to `{}`, which would send the token unencrypted; use https, or leave out \
+             `--token-variable`",
+            parsed.host_str().unwrap_or_default()
+        ));
+    }
+    Ok(())
 }
 
 /// The folders in which `uvx`, `npx` and the like keep the programs that they run once.

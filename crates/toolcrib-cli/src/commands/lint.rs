@@ -33,11 +33,16 @@ pub(super) async fn lint(
     let linter = linter(args.max_tokens, &args.allow)?;
     let report = match &args.file {
         Some(file) => {
-            if global.project.is_some() || !global.imports.is_empty() || global.no_project {
-                return Err(Problem::usage(
-                    "a catalog in a file belongs to no project; leave out the file, or \
-                     `--project`, `--import` and `--no-project`",
-                ));
+            let options = [
+                ("--project", global.project.is_some()),
+                ("--state", global.state.is_some()),
+                ("--import", !global.imports.is_empty()),
+                ("--locked", global.locked),
+            ];
+            if let Some((flag, _)) = options.into_iter().find(|(_, is_given)| *is_given) {
+                return Err(Problem::usage(format!(
+                    "a catalog in a file belongs to no project; leave out the file, or `{flag}`"
+                )));
             }
             if args.whom.principal.is_some() || args.whom.tenant.is_some() {
                 return Err(Problem::usage(

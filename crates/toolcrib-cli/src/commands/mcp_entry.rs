@@ -147,11 +147,6 @@ struct ProjectToml {
 
 impl ProjectToml {
     fn read(global: &GlobalArgs) -> Result<Self, Problem> {
-        if !global.imports.is_empty() {
-            return Err(Problem::usage(
-                "this command changes the servers of a project; leave out `--import`",
-            ));
-        }
         let dir = project_folder(global)?
             .ok_or_else(|| Problem::usage("name a project with `--project DIR`"))?;
         let path = dir.join(PROJECT_FILE);

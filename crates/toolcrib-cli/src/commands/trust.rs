@@ -19,14 +19,11 @@ pub(super) async fn trust(
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
     let given = args.path.as_ref().or(global.project.as_ref()).cloned();
+    if args.list && global.project.is_some() {
+        return Err(Problem::usage("`--list` lists all trusted folders; leave out `--project`"));
+    }
     if args.path.is_some() && global.project.is_some() {
         return Err(Problem::usage("`trust` takes one folder; leave out `--project`"));
-    }
-    if !global.imports.is_empty() {
-        return Err(Problem::usage(
-            "an imported file named with `--import` needs no trust; `trust --owner FILE` accepts \
-             a file of another user",
-        ));
     }
     let (json, quiet) = (global.json, global.quiet);
     let work = move || {

@@ -1,56 +1,15 @@
-//! Texts for shells, manuals and editors.
+//! Texts for manuals and editors.
 
-use std::{env, fs, path::Path, process::Command};
+use std::fs;
 
 use serde_json::Value;
 
-use crate::support::{Project, toolcrib};
+use crate::support::toolcrib;
 
 fn printed(args: &[&str]) -> String {
     let output = toolcrib().args(args).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
-}
-
-/// The candidates of bash for the last word of a command line.
-fn completed(folder: &Path, line: &str) -> Vec<String> {
-    let script = printed(&["completions", "bash"]);
-    let asking = format!(
-        "{script}\nIFS=' ' read -ra COMP_WORDS <<< '{line}'; [[ '{line}' == *' ' ]] && COMP_WORDS+=('')\n\
-         COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); COMP_TYPE=9\n\
-         _clap_complete_toolcrib toolcrib \"${{COMP_WORDS[COMP_CWORD]}}\" before\n\
-         printf '%s\\n' \"${{COMPREPLY[@]}}\""
-    );
-    let program = Path::new(env!("CARGO_BIN_EXE_toolcrib")).parent().unwrap();
-    let path = format!("{}:{}", program.display(), env::var("PATH").unwrap());
-    let mut bash = Command::new("bash");
-    bash.args(["--norc", "-c", &asking]).current_dir(folder).env("PATH", path);
-    let output = bash.output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
-    let found = String::from_utf8(output.stdout).unwrap();
-    found.lines().map(|line| line.trim_end().to_owned()).filter(|line| !line.is_empty()).collect()
-}
-
-#[test]
-fn bash_completes_commands_options_and_the_names_of_a_project() {
-    let project = Project::copy_of("support-desk");
-    let desk = project.path();
-    assert_eq!(completed(desk, "toolcrib re"), ["resume", "replay"]);
-    assert_eq!(completed(desk, "toolcrib run --rec"), ["--record"]);
-    assert_eq!(completed(desk, "toolcrib explain track_"), ["track_shipment"]);
-    assert_eq!(completed(desk, "toolcrib run --skill ship"), ["shipping"]);
-    let elsewhere = tempfile::TempDir::new().unwrap();
-    let named = format!("toolcrib explain -p {} track_", desk.display());
-    assert_eq!(completed(elsewhere.path(), &named), ["track_shipment"]);
-    assert!(completed(elsewhere.path(), "toolcrib explain track_").is_empty());
-
-    assert_eq!(project.toolcrib(&["run", "hello"]).code, Some(0));
-    let session = project.json(&["sessions"]).1["sessions"][0]["id"].as_str().unwrap().to_owned();
-    assert_eq!(completed(desk, "toolcrib show ").first(), Some(&session));
-    for shell in ["zsh", "fish", "elvish", "powershell"] {
-        assert!(printed(&["completions", shell]).contains("TOOLCRIB_COMPLETE"), "{shell}");
-    }
 }
 
 #[test]

@@ -89,6 +89,61 @@ fn a_flag_that_init_has_no_use_for_is_refused() {
 }
 
 #[test]
+fn an_option_without_an_effect_on_a_command_is_neither_listed_nor_accepted() {
+    let unused = [
+        ("discover", "--locked"),
+        ("discover", "--state=s"),
+        ("schema", "--quiet"),
+        ("man", "--project=p"),
+        ("sessions", "--locked"),
+        ("sessions delete x", "--locked"),
+        ("mcp logs files", "--locked"),
+        ("mcp get files", "-v"),
+        ("models", "--import=x"),
+        ("models", "--store=postgres://db.example"),
+        ("models remove openai", "--store=postgres://db.example"),
+        ("trust", "--store=postgres://db.example"),
+        ("install --client cursor", "--store=postgres://db.example"),
+        ("lock diff", "--locked"),
+        ("doctor", "--no-project"),
+        ("secret list", "--trust=files"),
+    ];
+    for (command, option) in unused {
+        let words = command.split(' ');
+        let output = toolcrib().args(words.clone()).arg(option).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        let flag = match option {
+            "-v" => "--verbose",
+            other => other.split('=').next().unwrap(),
+        };
+        assert_eq!(output.status.code(), Some(2), "{command} {option}: {said}");
+        assert!(said.contains(&format!("leave out `{flag}`")), "{command} {option}: {said}");
+        let before = toolcrib().arg(option).args(words.clone()).output().unwrap();
+        assert_eq!(before.status.code(), Some(2), "{option} {command}");
+        let help = toolcrib().args(words).arg("--help").output().unwrap();
+        let help = String::from_utf8(help.stdout).unwrap();
+        assert!(help.contains("Usage:") && !help.contains(flag), "{command} {option}: {help}");
+    }
+    // Without an effect on one form of the command only.
+    for (words, flag) in [
+        (["lint", "tools.json", "--locked"], "--locked"),
+        (["lint", "tools.json", "--state=s"], "--state"),
+        (["trust", "--list", "-p."], "--project"),
+    ] {
+        let output = toolcrib().args(words).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
+        assert!(said.contains("leave out ") && said.contains(&format!("`{flag}`")), "{said}");
+    }
+    let json = toolcrib().args(["discover", "--locked", "--json"]).output().unwrap();
+    let refused: Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(
+        refused["error"]["message"],
+        "`discover` does not use `--locked`: it reads the files of MCP clients; leave out `--locked`"
+    );
+}
+
+#[test]
 fn servers_of_a_client_run_where_they_did_and_unusable_ones_are_named() {
     let dir = tempfile::TempDir::new().unwrap();
     let from = dir.path().join("from");

@@ -18,6 +18,7 @@ mod chat;
 mod check;
 mod claims;
 mod command;
+mod completions;
 mod desk;
 mod editor;
 mod explain;

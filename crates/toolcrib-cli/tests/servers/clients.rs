@@ -503,7 +503,11 @@ fn each_client_gets_the_entry_of_a_gateway_at_a_url_and_no_token() {
         assert_eq!(home.uninstall(&["--client", client]).code, Some(0), "{client}");
     }
     for (args, problem) in [
-        (["--url", "https://u:p@tools.example/mcp"], "--url"),
+        (["--url", "https://u:p@tools.example/mcp"], "a user or a password"),
+        (["--url", "https://tools.example/mcp#part"], "has a fragment (`#…`)"),
+        (["--url", "https://tools.example/m\tcp"], "the character `\\t` is not valid"),
+        (["--url", "https://tools.example/${TOKEN}"], "the character `{` is not valid"),
+        (["--url", " https://tools.example/mcp"], "the character ` ` is not valid"),
         (["--url", "https://tools.example/mcp?key=1"], "a parameter may be a secret"),
         (["--token-variable", "T"], "--url"),
     ] {
@@ -511,6 +515,88 @@ fn each_client_gets_the_entry_of_a_gateway_at_a_url_and_no_token() {
         assert_eq!(refused.code, Some(2), "{args:?}");
         assert!(refused.stderr.contains(problem), "{args:?}: {}", refused.stderr);
     }
-    let both = home.run(&["install", "--client", "cursor", "--url", url, "-p", "."]);
-    assert!(both.stderr.contains("leave out `--project`"), "{}", both.stderr);
+    for other in [&["--url", url][..], &["--uninstall"]] {
+        for option in [&["--project", "."][..], &["--state", "s"], &["--locked"]] {
+            let both =
+                home.run(&[&["install", "--yes", "--client", "cursor"], other, option].concat());
+            let said = format!("leave out `{}`", option[0]);
+            assert_eq!(both.code, Some(2), "{other:?} {option:?}: {both:?}");
+            assert!(both.stderr.contains(&said), "{other:?} {option:?}: {}", both.stderr);
+        }
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn the_token_of_a_gateway_at_a_url_is_not_sent_unencrypted() {
+    let home = Home::new();
+    let install = |url: &str, args: &[&str]| {
+        let all = ["install", "--yes", "--replace", "--client", "cursor", "--url", url];
+        home.run(&[&all[..], args].concat())
+    };
+    for host in ["tools.example", "192.168.1.5:8808", "tools.localhost"] {
+        let url = format!("http://{host}/mcp");
+        let refused = install(&url, &["--token-variable", "TOOLCRIB_TOKEN"]);
+        assert_eq!(refused.code, Some(2), "{url}: {refused:?}");
+        let problem = "which would send the token unencrypted; use https";
+        assert!(refused.stderr.contains(problem), "{url}: {}", refused.stderr);
+        assert!(!home.path("home/.cursor/mcp.json").exists(), "{url}");
+    }
+    for url in ["http://127.0.0.1:8808/mcp", "http://localhost/mcp", "http://[::1]:8808/mcp"] {
+        let installed = install(url, &["--token-variable", "TOOLCRIB_TOKEN"]);
+        assert_eq!(installed.code, Some(0), "{url}: {installed:?}");
+    }
+    let without = install("http://tools.example/mcp", &[]);
+    assert_eq!(without.code, Some(0), "there is no token: {without:?}");
+}
+
+/// A file may have the servers in braces, as a value of one line or of several.
+#[test]
+#[cfg(target_os = "linux")]
+fn servers_in_braces_of_a_toml_file_are_edited_in_their_braces() {
+    let url = "https://tools.example/mcp";
+    let entry = format!("toolcrib = {{ url = \"{url}\" }}");
+    let files = [
+        (
+            "mcp_servers = { a = { command = \"x\" } }\n",
+            format!("{{ a = {{ command = \"x\" }}, {entry} }}"),
+        ),
+        (
+            "mcp_servers = {a={command=\"x\"}} # kept\n",
+            format!("{{a={{command=\"x\"}}, {entry}}} # kept"),
+        ),
+        ("mcp_servers = {}\n", format!("{{ {entry}}}")),
+        (
+            "mcp_servers = {\n  a = { command = \"x\" } # kept\n}\n",
+            format!("{{\n  a = {{ command = \"x\" }}, {entry} # kept\n}}"),
+        ),
+        ("mcp_servers.a = { command = \"x\" }\n", "\n\n[mcp_servers.toolcrib]".to_owned()),
+    ];
+    for (before, part) in files {
+        let home = Home::new();
+        let whole = format!("model = \"m\"\n{before}\n[tui]\ntheme = \"dark\"\n");
+        home.write("home/.codex/config.toml", &whole);
+        let installed = home.run(&["install", "--yes", "--client", "codex", "--url", url]);
+        assert_eq!(installed.code, Some(0), "{before}: {installed:?}");
+        let text = home.read("home/.codex/config.toml");
+        assert!(text.contains(&part), "{text}");
+        let values: Value = toml_edit::de::from_str(&text).unwrap();
+        assert_eq!(values["mcp_servers"]["toolcrib"], json!({ "url": url }), "{text}");
+        assert_eq!((&values["model"], &values["tui"]["theme"]), (&json!("m"), &json!("dark")));
+        // Not the stored file: the entry is taken out of this one.
+        home.write("home/.codex/config.toml", &format!("{text}# more\n"));
+        assert_eq!(home.uninstall(&["--client", "codex"]).code, Some(0), "{before}");
+        assert_eq!(home.read("home/.codex/config.toml"), format!("{whole}# more\n"));
+    }
+    for (wrong, problem) in [
+        ("mcp_servers = 1\n", "has a key `mcp_servers` that is not a table of servers"),
+        ("mcp_servers = { a = 1\n", "is not valid"),
+    ] {
+        let home = Home::new();
+        home.write("home/.codex/config.toml", wrong);
+        let refused = home.run(&["install", "--yes", "--client", "codex", "--url", url]);
+        assert_eq!(refused.code, Some(1), "{wrong}: {refused:?}");
+        assert!(refused.stderr.contains(problem), "{wrong}: {}", refused.stderr);
+        assert_eq!(home.read("home/.codex/config.toml"), wrong);
+    }
 }

@@ -219,6 +219,13 @@ impl Lock {
         self.0.state.lock().sources.iter().cloned().collect()
     }
 
+    /// The places of all pins, in the user's record or in the project's file, for completions. Blocking.
+    #[doc(hidden)]
+    pub fn pinned(&self) -> Result<BTreeSet<PinName>, LockError> {
+        let pins = self.0.files.load()?;
+        Ok(pins.own.into_keys().chain(pins.shared.into_keys()).collect())
+    }
+
     /// Pins these definitions as they were listed. Blocking.
     ///
     /// # Errors
