@@ -95,7 +95,7 @@ type Options = &'static [&'static [&'static str]];
 /// The reason of commands that only read or write what is stored.
 const STORED: &str = "it lists no definitions of servers";
 /// The reason of commands that print a text for another program.
-const A_TEXT: &str = "its output is the same for each project";
+const A_TEXT: &str = "its output is one text, the same for each project";
 
 /// The options that have no effect on a command, and why. They are neither listed nor accepted.
 const UNUSED: &[(&str, Options, &str)] = &[

@@ -19,11 +19,6 @@ pub(super) async fn secret(
     command: SecretCommand,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
-    if global.project.is_some() || !global.imports.is_empty() {
-        return Err(Problem::usage(
-            "`secret` is about the vault of this user; leave out `--project` and `--import`",
-        ));
-    }
     let vault = Vault::of_user().map_err(|error| failed(&error))?;
     match command {
         SecretCommand::List => {

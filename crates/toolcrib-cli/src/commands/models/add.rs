@@ -31,12 +31,6 @@ pub(super) async fn change(
     command: ModelsCommand,
     cancellation: &CancellationToken,
 ) -> Result<Exit, Problem> {
-    if global.project.is_some() || !global.imports.is_empty() {
-        return Err(Problem::usage(
-            "this changes the models of your user, not of a project; leave out `--project` and \
-             `--import`",
-        ));
-    }
     // As in a run: a file that is not valid is a usage error.
     let mut models = UserModels::of_user().map_err(|error| Problem::usage(error.to_string()))?;
     match command {
