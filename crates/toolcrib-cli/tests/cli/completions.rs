@@ -91,6 +91,20 @@ fn a_project_in_the_home_folder_is_completed_and_read() {
 }
 
 #[test]
+fn a_file_name_is_no_command_for_bash() {
+    let folder = TempDir::new().unwrap();
+    for name in ["n$(touch ran).txt", "p;touch ran", "it's", "a b"] {
+        fs::write(folder.path().join(name), "").unwrap();
+    }
+    let completed =
+        |word: &str| completed(folder.path(), &format!("toolcrib run x --attach {word}"));
+    assert_eq!(completed("n"), [r"n\$\(touch\ ran\).txt"]);
+    assert_eq!(completed("p"), [r"p\;touch\ ran"]);
+    assert_eq!(completed("i"), [r"it\'s"]);
+    assert_eq!(completed("a"), [r"a\ b"]);
+}
+
+#[test]
 fn zsh_does_not_escape_the_tilde_of_a_home_folder() {
     if Command::new("zsh").arg("--version").output().is_err() {
         return toolcrib_skip::skip(

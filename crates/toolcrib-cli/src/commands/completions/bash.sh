@@ -43,8 +43,28 @@ _clap_complete_toolcrib() {
         unset COMPREPLY
         return
     fi
+    # Bash inserts a candidate as it is, and the name of a file may be a command for the shell. Within quotes that
+    # the user has opened, a name that would end or leave them is no candidate.
+    local unfit=''
+    case ${COMP_WORDS[COMP_CWORD]} in
+        \'*) unfit=\' ;;
+        \"*) unfit='"$`\!' ;;
+    esac
     for i in "${!COMPREPLY[@]}"; do
-        COMPREPLY[i]=${COMPREPLY[i]#"$before"}
+        piece=${COMPREPLY[i]#"$before"}
+        local end=''
+        if [[ $space == true && $piece == *' ' ]]; then
+            end=' '
+            piece=${piece% }
+        fi
+        if [[ -n $unfit ]]; then
+            [[ $piece == *["$unfit"]* ]] && unset "COMPREPLY[i]" && continue
+        elif [[ $piece == \~* ]]; then
+            printf -v piece '~%q' "${piece#\~}"
+        elif [[ -n $piece ]]; then
+            printf -v piece '%q' "$piece"
+        fi
+        COMPREPLY[i]=$piece$end
     done
     if [[ $space == false && "${COMPREPLY-}" =~ [=/:]$ ]]; then
         compopt -o nospace
