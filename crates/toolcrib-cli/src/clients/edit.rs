@@ -67,7 +67,7 @@ pub(crate) fn with_entry(
                 Item::Value(TomlValue::InlineTable(servers)) => put_inline(servers, name, entry),
                 _ => return Err(EditError::NotATable { key: key.to_owned() }),
             }
-            document.to_string()
+            as_before(text, document.to_string())
         }
     };
     let mut expected = old;
@@ -116,7 +116,7 @@ pub(crate) fn without_entry(
             if document.get(key).is_some_and(is_empty) {
                 document.remove(key);
             }
-            document.to_string()
+            as_before(text, document.to_string())
         }
     };
     let is_gone = values(format, &new)?.get(key).is_none();
@@ -240,6 +240,18 @@ fn toml(text: &str) -> Result<DocumentMut, EditError> {
 /// The byte order mark that some editors write, and the text after it.
 fn without_mark(text: &str) -> (&str, &str) {
     text.strip_prefix('\u{feff}').map_or(("", text), |body| ("\u{feff}", body))
+}
+
+/// A new text of TOML with the byte order mark and the line ends of the text before, which the editor of TOML
+/// does not keep. A text with both line ends gets those of the editor.
+fn as_before(before: &str, new: String) -> String {
+    let (mark, body) = without_mark(before);
+    let ends = body.matches('\n').count();
+    let new = match ends > 0 && body.matches("\r\n").count() == ends {
+        true => new.replace("\r\n", "\n").replace('\n', "\r\n"),
+        false => new,
+    };
+    format!("{mark}{new}")
 }
 
 fn input(value: &Value) -> CstInputValue {

@@ -34,6 +34,9 @@ pub(crate) struct InstalledEntry {
     /// The entry's name.
     pub(crate) name: String,
     pub(crate) entry: Value,
+    /// The entry of this name before, which another program or the user has written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) replaced: Option<Value>,
     /// The digest of the file with the entry.
     pub(crate) written: Digest,
     /// The permissions of the file before; `None` if there was no file.

@@ -155,7 +155,8 @@ impl<'a> Target<'a> {
         let edited = with_entry(client.format(), self.text(), client.key(), name, &entry);
         let (text, known) = edited.map_err(|error| self.unfit(&error))?;
         let record = self.records.find(&self.file, name)?;
-        let is_ours = record.as_ref().is_some_and(|record| known.as_ref() == Some(&record.entry));
+        let own = record.filter(|record| known.as_ref() == Some(&record.entry));
+        let is_ours = own.is_some();
         if known.is_some() && known.as_ref() != Some(&entry) && !is_ours && !self.args.replace {
             let error = EditError::Exists { name: name.clone() };
             return Err(Problem::usage(format!(
@@ -163,8 +164,10 @@ impl<'a> Target<'a> {
                  `--replace`"
             )));
         }
-        let kind =
-            if known.as_ref() == Some(&entry) { Kind::Present } else { Kind::Install(entry) };
+        let kind = match known {
+            Some(known) if known == entry => Kind::Present,
+            known => Kind::Install { entry, replaced: own.map_or(known, |own| own.replaced) },
+        };
         Ok(Change { kind, text: Some(text) })
     }
 
@@ -204,7 +207,14 @@ impl<'a> Target<'a> {
                     self.file.display()
                 ),
             )),
-            Some((text, _)) => Ok(Change { kind: Kind::Remove, text: Some(text) }),
+            Some((text, _)) => match &record.replaced {
+                None => Ok(Change { kind: Kind::Remove, text: Some(text) }),
+                Some(before) => {
+                    let put = with_entry(client.format(), &text, client.key(), name, before);
+                    let (text, _) = put.map_err(|error| self.unfit(&error))?;
+                    Ok(Change { kind: Kind::RestoreEntry, text: Some(text) })
+                }
+            },
         }
     }
 
@@ -246,8 +256,10 @@ impl<'a> Target<'a> {
         }
         match &change.kind {
             Kind::Present => {}
-            Kind::Install(entry) => report.backup = self.install(entry, change.text.as_deref())?,
-            Kind::Restore | Kind::Remove => {
+            Kind::Install { entry, replaced } => {
+                report.backup = self.install(entry, replaced.as_ref(), change.text.as_deref())?;
+            }
+            Kind::Restore | Kind::Remove | Kind::RestoreEntry => {
                 let mode = self.now.as_ref().map_or(0o600, |now| now.mode);
                 put(&self.file, self.now.as_ref(), change.text.as_deref(), mode)?;
                 self.records.remove(&self.file, name);
@@ -263,6 +275,7 @@ impl<'a> Target<'a> {
     fn install(
         &self,
         entry: &serde_json::Value,
+        replaced: Option<&serde_json::Value>,
         text: Option<&str>,
     ) -> Result<Option<PathBuf>, Problem> {
         let name = &self.args.name;
@@ -283,6 +296,7 @@ impl<'a> Target<'a> {
             file: self.file.clone(),
             name: name.clone(),
             entry: entry.clone(),
+            replaced: replaced.cloned(),
             written: Digest::of(text),
             mode,
         };
@@ -371,11 +385,17 @@ struct Change {
 enum Kind {
     /// The entry is there already.
     Present,
-    Install(serde_json::Value),
+    Install {
+        entry: serde_json::Value,
+        /// The user's own entry of this name.
+        replaced: Option<serde_json::Value>,
+    },
     /// The file as it was before.
     Restore,
     /// The file without the entry.
     Remove,
+    /// The file with the entry that was replaced.
+    RestoreEntry,
     /// The entry is not there any more.
     Gone,
 }
@@ -384,9 +404,10 @@ impl Kind {
     fn outcome(&self) -> &'static str {
         match self {
             Self::Present => "present",
-            Self::Install(_) => "installed",
+            Self::Install { .. } => "installed",
             Self::Restore => "restored",
             Self::Remove => "removed",
+            Self::RestoreEntry => "entry_restored",
             Self::Gone => "gone",
         }
     }

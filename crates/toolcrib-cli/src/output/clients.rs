@@ -71,6 +71,11 @@ pub(crate) fn installed(report: &InstallJson, title: &str, json: bool, quiet: bo
         "removed" => {
             say!("{GOOD}removed{GOOD:#} `{name}` from {file}, which has changed since");
         }
+        "entry_restored" => {
+            say!(
+                "{GOOD}restored{GOOD:#} the former entry `{name}` of {file}, which has changed since"
+            );
+        }
         "gone" => say!("{file} has no entry `{name}` any more"),
         _ => say!("{WARN}not made{WARN:#}: `--dry-run`"),
     }

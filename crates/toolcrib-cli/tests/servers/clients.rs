@@ -244,6 +244,22 @@ fn a_file_that_has_changed_since_loses_the_entry_only() {
     let outcome = home.run(&args);
     assert_eq!(outcome.code, Some(2));
     assert!(outcome.stderr.contains("--replace"), "{}", outcome.stderr);
+
+    // It is put back with what has changed since.
+    let install = [&args[..], &["--replace"]].concat();
+    assert_eq!(home.run(&install).code, Some(0));
+    let later = home.read("home/.gemini/settings.json").replacen('{', r#"{ "theme": "dark","#, 1);
+    home.write("home/.gemini/settings.json", &later);
+    assert_eq!(home.run(&[&install[..], &["--as", "ann"]].concat()).code, Some(0));
+    let later = home.read("home/.gemini/settings.json").replace("dark", "light");
+    home.write("home/.gemini/settings.json", &later);
+    let outcome = home.uninstall(&["--client", "gemini"]);
+    assert!(outcome.stdout.contains("restored the former entry `toolcrib`"), "{outcome:?}");
+    let left: Value = serde_json::from_str(&home.read("home/.gemini/settings.json")).unwrap();
+    assert_eq!(
+        left,
+        json!({ "theme": "light", "mcpServers": { "toolcrib": { "command": "mine" } } })
+    );
 }
 
 #[test]
@@ -588,6 +604,18 @@ fn servers_in_braces_of_a_toml_file_are_edited_in_their_braces() {
         assert_eq!(home.uninstall(&["--client", "codex"]).code, Some(0), "{before}");
         assert_eq!(home.read("home/.codex/config.toml"), format!("{whole}# more\n"));
     }
+    // Line ends and the byte order mark stay.
+    let home = Home::new();
+    let whole = "\u{feff}model = \"m\"\r\n[tui]\r\ntheme = \"dark\"\r\n";
+    home.write("home/.codex/config.toml", whole);
+    assert_eq!(home.run(&["install", "--yes", "--client", "codex", "--url", url]).code, Some(0));
+    let text = home.read("home/.codex/config.toml");
+    assert!(
+        text.starts_with('\u{feff}') && text.matches('\n').count() == text.matches("\r\n").count()
+    );
+    home.write("home/.codex/config.toml", &format!("{text}# more\r\n"));
+    assert_eq!(home.uninstall(&["--client", "codex"]).code, Some(0));
+    assert_eq!(home.read("home/.codex/config.toml"), format!("{whole}# more\r\n"));
     for (wrong, problem) in [
         ("mcp_servers = 1\n", "has a key `mcp_servers` that is not a table of servers"),
         ("mcp_servers = { a = 1\n", "is not valid"),
