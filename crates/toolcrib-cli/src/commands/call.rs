@@ -161,6 +161,10 @@ impl CallAttempt {
                 output::read_on(read_on);
             }
             output::meant(self.meant.as_deref());
+            let flags = project_flags(global);
+            if result.code == Some(ErrorCode::AwaitingApproval) && !flags.is_empty() {
+                output::flags_of_approval(&flags);
+            }
         }
         match result.code {
             None => exit::FINE,

@@ -240,6 +240,9 @@ pub(crate) fn settled(settled: &StoredApproval, is_approved: bool, flags: &str, 
             let whom = whom(&settled.call.owner);
             let flags = safe(flags);
             note!("{DIM}continue the run: toolcrib resume {}{flags}{whom}{DIM:#}", safe(session));
+            note!(
+                "{DIM}repeat its `--model`, `--base-url` and `--claim`, which are not stored{DIM:#}"
+            );
         }
         None => note!("{DIM}the decision counts when the same call is made again{DIM:#}"),
     }
@@ -292,6 +295,14 @@ pub(crate) fn waiting(reviews: &[Review], session: &str, flags: &str, more: &str
     }
     let whom = reviews.first().map(|first| whom(&first.stored.call.owner)).unwrap_or_default();
     verbatim(&format!("then continue: toolcrib resume {}{flags}{more}{whom}", safe(session)));
+}
+
+/// The options that `approve` and `deny` of a call need too.
+pub(crate) fn flags_of_approval(flags: &str) {
+    note!(
+        "{DIM}add the options of this call to `toolcrib approve` and `toolcrib deny`:{}{DIM:#}",
+        safe(flags)
+    );
 }
 
 /// The options by which another command acts for the same owner.

@@ -48,7 +48,8 @@ pub(crate) use self::{
     acp::{message_update, permission, servers_ignored, stored_updates, tool_kind, update},
     approvals::{
         advisory, approval, approval_asked, approval_json, approvals, approvals_hold,
-        approvals_json, decision_json, grant_json, revoked, settled, unanswered, waiting,
+        approvals_json, decision_json, flags_of_approval, grant_json, revoked, settled, unanswered,
+        waiting,
     },
     chat::{ChatStart, chat_begins, chat_ends, chat_help, chat_note, chat_skills, chat_usage},
     check_server::{

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolcrib_config::suggest;
 use toolcrib_core::{Model, ModelError};
-use toolcrib_models::VendorModel;
+use toolcrib_models::{Vendor, VendorModel};
 
 use super::{
     print::{note, say},
@@ -100,7 +100,9 @@ fn one(entry: &ListedModel) {
         }
         ModelState::Unreachable(error) => {
             say!("    {}", safe(&error.to_string()));
-            if error.status == Some(404) && model.is_some_and(|model| !model.is_at_vendor()) {
+            let is_of_openai =
+                model.is_some_and(|one| one.vendor() == Vendor::OpenAi && !one.is_at_vendor());
+            if error.status == Some(404) && is_of_openai {
                 say!("    the base URL has no list of models; it usually ends with `/v1`");
             }
         }
